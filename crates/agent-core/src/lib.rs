@@ -1,0 +1,1 @@
+//! Decides what the agent of one machine does.

@@ -1,0 +1,1 @@
+//! Gathers events, runs the agent's core, carries out its actions.

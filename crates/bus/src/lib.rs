@@ -1,0 +1,1 @@
+//! Port for messages, and the bus within one process.

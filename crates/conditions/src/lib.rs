@@ -1,0 +1,1 @@
+//! What is wrong now: observations to conditions, raised and cleared.

@@ -1,0 +1,1 @@
+//! Decides what the controller does: plans, gates, rollbacks.

@@ -1,0 +1,1 @@
+//! Gathers facts, runs the controller's core, carries out its decisions.

@@ -1,0 +1,1 @@
+//! Judges a release on a machine by evidence: facts to health to verdict.

@@ -1,0 +1,1 @@
+//! Port for what one machine can do: processes, checks, artifacts, clock.

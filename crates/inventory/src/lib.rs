@@ -1,0 +1,1 @@
+//! Machines, modules, manifests, builds and declarations.

@@ -1,0 +1,1 @@
+//! The real machine: child processes, checks, artifacts, clock.

@@ -1,0 +1,1 @@
+//! Port for durable documents, and the store in memory.

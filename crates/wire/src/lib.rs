@@ -1,0 +1,1 @@
+//! Subjects and messages between controller, agents and people.
