@@ -10,10 +10,9 @@ proptest! {
             prop_assert_eq!(name.as_str(), text.as_str());
             prop_assert!(text.len() <= 63 && !text.contains(['.', '*', '>', ' ', '/']));
         }
-        for parsed in [BuildId::new(text.clone()).map(String::from), Commit::new(text.clone()).map(String::from)] {
-            if let Ok(parsed) = parsed {
-                prop_assert_eq!(&parsed, &text);
-            }
+        let ids = [BuildId::new(text.clone()).map(String::from), Commit::new(text.clone()).map(String::from)];
+        for parsed in ids.into_iter().flatten() {
+            prop_assert_eq!(&parsed, &text);
         }
     }
 
