@@ -1,1 +1,23 @@
-//! Subjects and messages between controller, agents and people.
+//! What controller, agents and people say to each other: subjects, messages, and the envelope that they travel in.
+//!
+//! The rules of the bus hold here: every message carries a version, an id, its sender and when it was sent; unknown fields
+//! are ignored, an unknown version is refused with a reason, and nothing is half-read. Delivery is at least once, so
+//! every message can be taken twice without harm: declarations by number, reports and statements by number or sequence.
+//!
+//! This crate has no I/O. It makes bytes of messages and messages of bytes; a bus moves them.
+
+pub mod api;
+mod declare;
+mod envelope;
+mod event;
+mod report;
+mod statement;
+pub mod subject;
+
+pub use declare::{Declare, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration};
+pub use envelope::{BYTES_MAX, Envelope, Unreadable, VERSION};
+pub use event::Event;
+pub use report::{ModuleOutcome, ModuleReport, Report, ReportReply, UnableBecause};
+pub use statement::{
+    BootId, EngineNonce, ProcessIdentity, ResourceState, ResourceStatement, Statement,
+};

@@ -1,0 +1,1 @@
+//! What people ask the controller, and its answers.
