@@ -1,1 +1,29 @@
-//! Machines, modules, manifests, builds and declarations.
+//! Machines, modules, manifests, builds and declarations: what should run where, and what each build is known to be.
+//!
+//! Everything here is a document or a pure function over documents. Nothing reads a clock, a file or a network: time
+//! and identities are arguments, and the same documents give the same answer to the byte.
+
+mod artifact;
+mod build;
+mod canonical;
+mod declaration;
+mod machine;
+mod manifest;
+mod module;
+mod span;
+mod text;
+
+pub use artifact::{Artifact, ArtifactName};
+pub use build::{Build, Content};
+pub use declaration::{Declaration, DeclarationNumber, DeclaredModule, Epoch};
+pub use machine::{Hold, LabelValue, Machine, PublicKey, Role};
+pub use manifest::{
+    Check, GatePolicy, Health, Limits, Manifest, Resource, Restart, Reversal, Signal, Stop, Swap,
+    Tool,
+};
+pub use module::{
+    Assignment, Environment, Instances, InstancesError, Module, Percent, Release, Target,
+    TargetError, WaveSize, WaveSizeError, Waves, WavesError, instances_on,
+};
+pub use span::{Span, SpanError};
+pub use text::TextError;
