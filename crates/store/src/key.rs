@@ -1,5 +1,6 @@
 //! Keys of documents: `<kind>/<id>`, where the id can have several segments.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -85,6 +86,13 @@ impl FromStr for Key {
         let mut segments = text.split('/');
         let kind = segments.next().unwrap_or_default();
         Self::new(kind, segments)
+    }
+}
+
+/// A key's order, equality and hash are its text's.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
