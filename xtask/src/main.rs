@@ -1,3 +1,8 @@
-//! The project's chores.
+//! `cargo xtask`: the project's chores, one command each.
 
-fn main() {}
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    xtask::run(&xtask::Chores::parse())
+}
