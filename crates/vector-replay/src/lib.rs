@@ -1,0 +1,15 @@
+//! Replays recorded behaviour over the crates that claim to agree with it.
+//!
+//! A *vector file* holds one case a line: what went in, and what came out of the reference.
+//! [`files`] reads them, [`replay`] runs one case and says where the outcome differs. Each suite
+//! has a strict decoder and a runner in a file of its own, listed in [`suites`]; the tests of the
+//! judged crates and the `vectors` chore share them.
+
+mod disagreement;
+mod file;
+mod observations;
+mod suite;
+
+pub use disagreement::{Difference, Disagreement};
+pub use file::{Case, ReadError, VectorFile, files};
+pub use suite::{Suite, replay, suites};

@@ -1,0 +1,44 @@
+//! The suites that can be replayed, and the one way to do it.
+
+use crate::disagreement::compare;
+use crate::{Case, Disagreement, observations};
+use serde_json::Value;
+
+/// One suite: its name in the files, and its runner.
+#[derive(Debug)]
+pub struct Suite {
+    /// As the cases name it.
+    pub name: &'static str,
+    runner: Runner,
+}
+
+/// How a suite's cases are run.
+#[derive(Debug)]
+enum Runner {
+    /// Decodes a case's input and answers the outcome, to be compared with the expected one.
+    Outcome(fn(&Value) -> Result<Value, serde_json::Error>),
+}
+
+static SUITES: [Suite; 1] =
+    [Suite { name: "observations", runner: Runner::Outcome(observations::run) }];
+
+/// Every suite that can be replayed.
+#[must_use]
+pub fn suites() -> &'static [Suite] {
+    &SUITES
+}
+
+/// Runs one case in the suite that it names.
+///
+/// # Errors
+///
+/// [`Disagreement`] when the suite is not known, the input does not decode, or the outcome is
+/// another than the expected one.
+pub fn replay(case: &Case) -> Result<(), Disagreement> {
+    let Some(suite) = suites().iter().find(|suite| suite.name == case.suite) else {
+        return Err(Disagreement::UnknownSuite { suite: case.suite.clone() });
+    };
+    match suite.runner {
+        Runner::Outcome(run) => compare(&case.expect, run(&case.input)?),
+    }
+}
