@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask`.
 
 use crate::workspace::Workspace;
-use crate::{bench, check, out, test, tidy};
+use crate::{bench, check, out, test, tidy, vectors};
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,6 +29,11 @@ enum Chore {
     Tidy,
     /// Run every test of the workspace, then replay the recorded vectors
     Test,
+    /// Replay recorded behaviour: `agreed N, disagreed M` for each suite
+    ///
+    /// The first disagreement of each suite is shown field by field. It fails on any disagreement,
+    /// on a line that is no case, on a suite that is not known, and when there was nothing to replay.
+    Vectors(vectors::Flags),
     /// Run the benchmarks and print their tables
     Bench(bench::Flags),
 }
@@ -51,6 +56,7 @@ impl Chore {
             Self::Check(flags) => check::run(flags, &workspace),
             Self::Tidy => run_tidy(&workspace),
             Self::Test => test::run(&workspace),
+            Self::Vectors(flags) => vectors::run(flags, &workspace),
             Self::Bench(flags) => bench::run(flags, &workspace),
         }
     }

@@ -10,6 +10,7 @@ mod out;
 mod process;
 mod test;
 pub mod tidy;
+mod vectors;
 pub mod workspace;
 
 pub use cli::{Chores, run};

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: runs every test, and sums them up over all programs.
 
 use crate::workspace::Workspace;
-use crate::{out, process};
+use crate::{out, process, vectors};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read};
 use std::ops::AddAssign;
@@ -32,7 +32,8 @@ enum Runner {
     Nextest,
 }
 
-/// Runs the tests of the workspace and ends with a line of sums, also when some fail.
+/// Runs the tests of the workspace, replays the vectors that are checked in, and ends with a line of
+/// sums, also when some fail.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let root = &workspace.root;
     let nextest = process::works(&mut process::cargo(root, ["nextest", "--version"]));
@@ -52,13 +53,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         out::progress(format_args!("test: {} …", process::line(&command)));
         let succeeded = runner.run(&mut command, &mut sums)?;
         if !succeeded {
-            failures.push(process::line(&command));
+            failures.push(format!("`{}` ended badly: see above", process::line(&command)));
         }
+    }
+    if let Err(error) = vectors::run_checked_in(workspace) {
+        failures.push(format!("vectors: {error:#}"));
     }
     let Sums { passed, failed, skipped } = sums;
     out::result(format_args!("tests: {passed} passed, {failed} failed, {skipped} skipped"));
     if !failures.is_empty() {
-        bail!("`{}` failed: see what it says above", failures.join("` and `"));
+        bail!("not all is well:\n  {}", failures.join("\n  "));
     }
     if passed == 0 {
         bail!("no test ran, so nothing is known");
