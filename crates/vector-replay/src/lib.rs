@@ -8,6 +8,7 @@
 mod disagreement;
 mod file;
 mod observations;
+mod observed;
 mod suite;
 
 pub use disagreement::{Difference, Disagreement};

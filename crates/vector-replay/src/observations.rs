@@ -1,5 +1,7 @@
-//! Suite `observations`: the line that sums a gate up, and which modules are core components.
+//! Suite `observations`: conditions, the line that sums a gate up, and which modules are core
+//! components.
 
+use crate::observed;
 use gate_judge::{Builds, GateLine, LineState, LineTail, LineWords, core_component};
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -11,6 +13,22 @@ const PASSES_WANTED: u32 = 3;
 #[derive(Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 enum Input {
+    Gate {
+        #[serde(default)]
+        gate: observed::Gate,
+    },
+    Witness {
+        #[serde(default)]
+        witness: observed::Witness,
+    },
+    Dedupe {
+        #[serde(default)]
+        list: Vec<observed::Listed>,
+    },
+    Probe {
+        #[serde(default)]
+        probe: observed::Probe,
+    },
     GateLine {
         line: Option<Line>,
     },
@@ -38,6 +56,10 @@ struct Line {
 
 pub(crate) fn run(input: &Value) -> Result<Value, serde_json::Error> {
     match Input::deserialize(input)? {
+        Input::Gate { gate } => observed::gate(gate),
+        Input::Witness { witness } => Ok(observed::witness(witness)),
+        Input::Dedupe { list } => Ok(observed::dedupe(&list)),
+        Input::Probe { probe } => Ok(observed::probe(probe)),
         Input::GateLine { line: None } => Ok(json!({"said": false})),
         Input::GateLine { line: Some(line) } => gate_line(&line),
         Input::CoreComponent { module } => {
