@@ -40,6 +40,7 @@ impl Step {
                 "clippy",
                 "--workspace",
                 "--all-targets",
+                "--keep-going",
                 "--",
                 "-D",
                 "warnings",
@@ -47,7 +48,8 @@ impl Step {
             Self::Alone => tidy::pure_crates()
                 .try_for_each(|name| process::show(&mut cargo(&["check", "--package", name]))),
             Self::Doc => process::show(
-                cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
+                cargo(&["doc", "--workspace", "--no-deps", "--keep-going"])
+                    .env("RUSTDOCFLAGS", "-D warnings"),
             ),
             Self::Deny => cargo_deny::run(workspace),
         }

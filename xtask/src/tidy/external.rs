@@ -66,8 +66,20 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         Layer::Port,
         &[
             external("bytes", &[]),
+            external("chrono", &["alloc", "serde"]),
             external("thiserror", &[]),
-            external("tokio", &["rt", "sync", "time"]),
+            // The stand-ins in memory and the contracts wait and take turns; they open nothing.
+            external("tokio", &["macros", "rt", "sync", "time"]),
+        ],
+    ),
+    (
+        Layer::Development,
+        &[
+            external("chrono", &["alloc", "serde"]),
+            external("flate2", &["default"]),
+            external("serde", &["alloc", "derive", "std"]),
+            external("serde_json", &["alloc", "std"]),
+            external("thiserror", &["std"]),
         ],
     ),
     (
