@@ -22,7 +22,10 @@ pub(crate) fn run(flags: &Flags, workspace: &Workspace) -> Result<()> {
     if asked.is_empty() {
         let mut with_benches: Vec<&str> = all.iter().map(|(package, _)| *package).collect();
         with_benches.dedup();
-        bail!("nothing was measured; crates with benchmarks: [{}]", with_benches.join(", "));
+        match with_benches.as_slice() {
+            [] => bail!("nothing was measured: no crate has benchmarks"),
+            some => bail!("nothing was measured; the crates with benchmarks: {}", some.join(", ")),
+        }
     }
     for (package, bench) in asked {
         out::progress(format_args!("bench: {bench} of {package} …"));
