@@ -1,1 +1,11 @@
-//! Port for what one machine can do: processes, checks, artifacts, clock.
+//! Port for one machine: builds on its disk, processes, checks, its clock; and a simulated machine.
+//!
+//! A [`Host`] does what it is told and says how that went. It decides nothing: what runs, what is tried again and what is
+//! given up is the business of whoever holds it.
+
+mod port;
+mod process;
+pub mod simulated;
+
+pub use port::{Bundle, Clock, Host, InstallError};
+pub use process::{CheckFailed, Exit, Process, ProcessSpec, StartError};

@@ -70,9 +70,9 @@ const CRATES: &[Crate] = &[
     row("agent-core", Layer::Core, Library::Std, &["names", "inventory", "wire"]),
     row("bus", Layer::Port, Library::Std, &[]),
     row("store", Layer::Port, Library::Std, &[]),
-    row("host", Layer::Port, Library::Std, &["names", "inventory"]),
+    row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store"]),
-    row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "host"]),
+    row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
         "controller-shell",
         Layer::Shell,
