@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inventory::DeclarationNumber;
-use names::{BuildId, InstanceName, MachineName, ModuleName};
+use names::{BuildId, ExecutionId, InstanceName, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 
 /// Agent to controller, until acknowledged: what came of this declaration, by module.
@@ -26,6 +26,9 @@ pub struct Report {
 pub struct ModuleReport {
     /// The build declared; none for a module that was withdrawn.
     pub build: Option<BuildId>,
+    /// The execution that runs it now, by instance: what a statement says of any other is not about this build's run.
+    #[serde(default)]
+    pub executions: BTreeMap<InstanceName, ExecutionId>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: ModuleOutcome,
