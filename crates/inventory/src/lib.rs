@@ -18,8 +18,8 @@ pub use build::{Build, Content};
 pub use declaration::{Declaration, DeclarationNumber, DeclaredModule, Epoch};
 pub use machine::{Hold, LabelValue, Machine, PublicKey, Role};
 pub use manifest::{
-    Check, GatePolicy, Health, Limits, Manifest, Resource, Restart, Reversal, Signal, Stop, Swap,
-    Tool,
+    Check, Fault, Faults, GatePolicy, Health, Limits, Manifest, Place, Resource, Restart, Reversal,
+    Signal, Stop, Swap, Tool, Wrong,
 };
 pub use module::{
     Assignment, Environment, Instances, InstancesError, Module, Percent, Release, Target,

@@ -4,6 +4,8 @@ use core::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::excerpt;
+
 /// A length of time, in whole milliseconds, at most 30 days: longer than any wait that a release makes sense with,
 /// and short enough that no sum of them overflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,13 +22,13 @@ pub enum SpanError {
         "`{text}` is no length of time; write a whole number and a unit, as in 200ms, 2s, 5m or 1h"
     )]
     Form {
-        /// The text.
+        /// The text, cut after 80 characters.
         text: String,
     },
     /// Longer than 30 days.
     #[error("`{text}` is longer than the 30 days allowed")]
     TooLong {
-        /// The text.
+        /// The text, cut after 80 characters.
         text: String,
     },
 }
@@ -35,6 +37,9 @@ pub enum SpanError {
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 impl Span {
+    /// The shortest: no time at all.
+    pub const ZERO: Self = Self { ms: 0 };
+
     /// The longest: 30 days.
     pub const MAX: Self = Self { ms: 30 * 24 * 3_600_000 };
 
@@ -67,7 +72,7 @@ impl Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = UNITS.iter().find(|(_, ms)| self.ms % ms == 0 && self.ms > 0);
+        let whole = UNITS.iter().find(|(_, ms)| self.ms.is_multiple_of(*ms) && self.ms > 0);
         let (unit, ms) = whole.copied().unwrap_or(("s", 1_000));
         write!(f, "{}{unit}", self.ms / ms)
     }
@@ -77,7 +82,7 @@ impl FromStr for Span {
     type Err = SpanError;
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let form = || SpanError::Form { text: text.to_owned() };
+        let form = || SpanError::Form { text: excerpt(text) };
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);
         let factor =
@@ -85,7 +90,7 @@ impl FromStr for Span {
         if number.is_empty() {
             return Err(form());
         }
-        let too_long = || SpanError::TooLong { text: text.to_owned() };
+        let too_long = || SpanError::TooLong { text: excerpt(text) };
         let ms =
             number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(too_long)?;
         if ms > Self::MAX.ms { Err(too_long()) } else { Ok(Self { ms }) }

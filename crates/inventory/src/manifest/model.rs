@@ -9,7 +9,7 @@ use crate::span::Span;
 /// What one build of a module consists of and how it wants to be run and judged.
 ///
 /// There is no public way to make one but [`Manifest::from_toml`] and serde, and both check everything.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
     /// The module that this is a build of.
@@ -29,7 +29,7 @@ pub struct Manifest {
 }
 
 /// How an instance moves from one build to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Swap {
     /// The new one starts beside the old one.
     Overlap,
@@ -37,8 +37,18 @@ pub enum Swap {
     Hold,
 }
 
+impl Swap {
+    /// As a manifest writes it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlap",
+            Self::Hold => "hold",
+        }
+    }
+}
+
 /// Whether an older build can follow this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reversal {
     /// A failed gate puts the previous build back.
     Possible,
@@ -47,7 +57,7 @@ pub enum Reversal {
 }
 
 /// A long-running process.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Unique in its manifest.
     pub name: ResourceName,
@@ -70,7 +80,7 @@ pub struct Resource {
 }
 
 /// How a resource's health is found out.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// What is asked.
     pub check: Check,
@@ -87,7 +97,7 @@ pub struct Health {
 }
 
 /// What a health check asks.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     /// A GET of this path on the private port answers with a 2xx status, and a body that contains the text if one is given.
     Http {
@@ -107,7 +117,7 @@ pub enum Check {
 }
 
 /// How a resource is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
     /// The signal that asks it to end.
     pub signal: Signal,
@@ -116,7 +126,7 @@ pub struct Stop {
 }
 
 /// The signals that may ask a process to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// `TERM`
     Term,
@@ -134,8 +144,27 @@ pub enum Signal {
     Kill,
 }
 
+impl Signal {
+    /// Each of them.
+    pub const ALL: [Self; 7] =
+        [Self::Term, Self::Int, Self::Quit, Self::Hup, Self::Usr1, Self::Usr2, Self::Kill];
+
+    /// As a manifest writes it: `TERM`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Int => "INT",
+            Self::Quit => "QUIT",
+            Self::Hup => "HUP",
+            Self::Usr1 => "USR1",
+            Self::Usr2 => "USR2",
+            Self::Kill => "KILL",
+        }
+    }
+}
+
 /// What happens when a resource ends by itself: it is started again after a growing pause, until it has ended too often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
     /// Restarts allowed within [`Restart::within`]; one more and it has failed.
     pub limit: u32,
@@ -148,7 +177,7 @@ pub struct Restart {
 }
 
 /// What a resource may use; `None` is no limit of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Bytes of memory.
     pub memory: Option<u64>,
@@ -159,7 +188,7 @@ pub struct Limits {
 }
 
 /// A command of the module that its machine serves.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
     /// Unique in its manifest.
     pub name: ToolName,
@@ -170,7 +199,7 @@ pub struct Tool {
 }
 
 /// What a module wants of its gate. The meaning of each is told where the gate's rules are: crate `gate-judge`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GatePolicy {
     /// Judgings in a row that must find it good.
     pub passes: Option<u32>,

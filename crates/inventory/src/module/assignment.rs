@@ -74,6 +74,9 @@ impl Instances {
     /// The most of one module on one machine: two digits of an instance's name.
     pub const COUNT_MAX: usize = 99;
 
+    /// The longest name of a module that leaves room for a `-` and the number.
+    pub const MODULE_NAME_MAX: usize = 60;
+
     /// One for each environment.
     pub fn new(environments: Vec<Environment>) -> Result<Self, InstancesError> {
         match environments.len() {
