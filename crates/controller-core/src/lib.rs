@@ -1,1 +1,3 @@
 //! Decides what the controller does: plans, gates, rollbacks.
+
+pub mod failure;

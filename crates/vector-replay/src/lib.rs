@@ -6,6 +6,8 @@
 //! judged crates and the `vectors` chore share them.
 
 mod disagreement;
+mod failed;
+mod failed_world;
 mod file;
 mod observations;
 mod observed;

@@ -87,13 +87,14 @@ pub(crate) fn gate(gate: Gate) -> Result<Value, serde_json::Error> {
         resolve: Vec::new(),
     };
     observe_gate(&Rules::reference(), &gate)
-        .map(|observation| as_json(&observation))
+        .map(|observation| Value::Object(as_json(&observation)))
         .ok_or_else(|| serde_json::Error::custom("the reference always says a gate"))
 }
 
 pub(crate) fn witness(witness: Witness) -> Value {
     let Witness { node, rollback } = witness;
-    as_json(&observe_witness(&Rules::reference(), &node, &rollback.into_verdict()))
+    let verdict = rollback.into_verdict();
+    Value::Object(as_json(&observe_witness(&Rules::reference(), &node, &verdict)))
 }
 
 pub(crate) fn dedupe(list: &[Listed]) -> Value {
@@ -149,12 +150,12 @@ impl Latest {
     }
 }
 
-fn given(text: String) -> Option<String> {
+pub(crate) fn given(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
 /// An observation as the vectors write it.
-pub(crate) fn as_json(observation: &Observation) -> Value {
+pub(crate) fn as_json(observation: &Observation) -> Map<String, Value> {
     let Observation { subject, kind, token, severity, source, resolver, summary, .. } = observation;
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -173,5 +174,5 @@ pub(crate) fn as_json(observation: &Observation) -> Value {
     if *resolver == Resolver::Operator {
         put("resolver", json!(resolver.as_str()));
     }
-    Value::Object(fields)
+    fields
 }

@@ -1,7 +1,7 @@
 //! The suites that can be replayed, and the one way to do it.
 
 use crate::disagreement::compare;
-use crate::{Case, Disagreement, observations};
+use crate::{Case, Disagreement, failed, observations};
 use serde_json::Value;
 
 /// One suite: its name in the files, and its runner.
@@ -19,8 +19,10 @@ enum Runner {
     Outcome(fn(&Value) -> Result<Value, serde_json::Error>),
 }
 
-static SUITES: [Suite; 1] =
-    [Suite { name: "observations", runner: Runner::Outcome(observations::run) }];
+static SUITES: [Suite; 2] = [
+    Suite { name: "failed", runner: Runner::Outcome(failed::run) },
+    Suite { name: "observations", runner: Runner::Outcome(observations::run) },
+];
 
 /// Every suite that can be replayed.
 #[must_use]
