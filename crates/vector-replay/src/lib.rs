@@ -5,12 +5,16 @@
 //! has a strict decoder and a runner in a file of its own, listed in [`suites`]; the tests of the
 //! judged crates and the `vectors` chore share them.
 
+mod about_machine;
 mod disagreement;
 mod failed;
 mod failed_world;
 mod file;
+mod gate;
+mod health;
 mod observations;
 mod observed;
+mod reasons;
 mod suite;
 
 pub use disagreement::{Difference, Disagreement};

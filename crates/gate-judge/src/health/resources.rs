@@ -1,0 +1,231 @@
+//! The stated health of every long-running resource of a plain module.
+//!
+//! Only the new build's own live process speaks: what an older one that drains says is neither
+//! for the build nor against it.
+
+use super::{Examination, Finding};
+use crate::facts::{ModuleReport, Resource, ResourceName, ResourceState, Statement};
+use crate::reason::{Broken, NotYet, Reason, Unnamed};
+use crate::rules::{BaselineUse, FailFast, Identity, Lack, Restated};
+use crate::weight::Weight;
+use alloc::string::String;
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// What a module's resources lack: of each sort the one with the least name.
+#[derive(Default)]
+struct Wanting<'a> {
+    failed: Option<&'a str>,
+    unhealthy: Option<&'a str>,
+    starting: Option<&'a str>,
+    unnamed: Option<Unnamed>,
+    unstated: Option<&'a str>,
+    /// Whether any of it was not so before the send.
+    news: News,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum News {
+    #[default]
+    WasSoBefore,
+    IsNew,
+}
+
+/// Whose process a stated resource is.
+enum Process {
+    OfSend,
+    OfAnother,
+    Unnamed(Unnamed),
+}
+
+impl Examination<'_> {
+    /// The machine's statement, and in it every resource of the module.
+    pub(super) fn resources(&self) -> Result<(), Finding> {
+        if self.facts.statements_unreadable() {
+            return Err(self.not_yet(NotYet::HealthUnreadable));
+        }
+        let declared = self.module.manifest.map_or(&[][..], |manifest| &manifest.resources);
+        let Some(stated) = &self.machine.facts.statement else {
+            return match self.rules.never_stated {
+                Lack::IsWanting if !declared.is_empty() => {
+                    Err(self.not_yet(NotYet::HealthNotRestated))
+                }
+                Lack::IsWanting | Lack::IsNothing => Ok(()),
+            };
+        };
+        let own = self.facts.resources(stated, self.module.name);
+        match self.rules.restated {
+            Restated::WithResources if declared.is_empty() && own.is_empty() => return Ok(()),
+            Restated::WithResources | Restated::EveryModule => {}
+        }
+        self.statement_of_send(stated.statement)?;
+        self.told(&self.wanting(declared, own))
+    }
+
+    /// Whether the statement was made since the send, and about it. The machine may have been sent
+    /// something since: then each resource still has to name the build.
+    fn statement_of_send(&self, statement: &Statement) -> Result<(), Finding> {
+        if statement.heard < self.machine.since {
+            return Err(self.not_yet(NotYet::HealthNotRestated));
+        }
+        match self.rules.statement_identity {
+            Identity::NotCompared => Ok(()),
+            Identity::Compared => {
+                let sent = self.named(self.machine.declaration, Unnamed::Send)?;
+                if self.named(statement.declaration, Unnamed::Statement)? >= sent {
+                    return Ok(());
+                }
+                Err(self.not_yet(NotYet::StatementOfAnotherSend))
+            }
+        }
+    }
+
+    /// Whether the machine's statement is one of this send, and young enough to be its word now.
+    /// A statement from the future would stay young for ever, so it is not.
+    pub(crate) fn fresh_word(&self, now: DateTime<Utc>, fresh: TimeDelta) -> Result<(), Finding> {
+        if self.facts.statements_unreadable() {
+            return Err(self.not_yet(NotYet::HealthUnreadable));
+        }
+        let Some(stated) = &self.machine.facts.statement else {
+            return Err(self.not_yet(NotYet::HealthNotRestated));
+        };
+        self.statement_of_send(stated.statement)?;
+        let age = now.signed_duration_since(stated.statement.heard);
+        if age < TimeDelta::zero() || age > fresh {
+            return Err(self.not_yet(NotYet::StatementTooOld));
+        }
+        Ok(())
+    }
+
+    fn wanting<'a>(&self, declared: &'a [String], own: &[&'a Resource]) -> Wanting<'a> {
+        let mut wanting = Wanting::default();
+        for resource in own {
+            let sort = match (self.process(resource), &resource.state) {
+                (Process::OfAnother, _) | (Process::OfSend, ResourceState::Healthy) => continue,
+                (Process::Unnamed(of), _) => {
+                    wanting.unnamed = Some(of);
+                    continue;
+                }
+                (Process::OfSend, ResourceState::Starting) => &mut wanting.starting,
+                (Process::OfSend, ResourceState::Failed) => match self.rules.fail_fast {
+                    FailFast::On => &mut wanting.failed,
+                    FailFast::Off => &mut wanting.unhealthy,
+                },
+                (Process::OfSend, ResourceState::Other(_)) => &mut wanting.unhealthy,
+            };
+            least(sort, &resource.resource);
+            if !self.was_wanting_before(&resource.resource, Some(resource.instance.as_ref())) {
+                wanting.news = News::IsNew;
+            }
+        }
+        match self.rules.unstated_resource {
+            Lack::IsNothing => {}
+            Lack::IsWanting => self.add_unstated(declared, own, &mut wanting),
+        }
+        wanting
+    }
+
+    /// Every declared resource must be stated, for each execution that runs the build.
+    fn add_unstated<'a>(
+        &self,
+        declared: &'a [String],
+        own: &[&Resource],
+        wanting: &mut Wanting<'a>,
+    ) {
+        for name in declared {
+            let stated = || own.iter().filter(|resource| resource.resource == *name);
+            let is_stated = match (self.rules.statement_identity, self.reported()) {
+                (Identity::NotCompared, _) => stated().next().is_some(),
+                (Identity::Compared, Some(reported)) if !reported.executions.is_empty() => {
+                    let runs = |execution: &String| {
+                        stated().any(|resource| {
+                            resource.execution.as_ref() == Some(execution)
+                                && matches!(self.process(resource), Process::OfSend)
+                        })
+                    };
+                    reported.executions.iter().all(runs)
+                }
+                (Identity::Compared, Some(_) | None) => {
+                    wanting.unnamed = Some(Unnamed::Report);
+                    return;
+                }
+            };
+            if !is_stated {
+                least(&mut wanting.unstated, name);
+                if !self.was_wanting_before(name, None) {
+                    wanting.news = News::IsNew;
+                }
+            }
+        }
+    }
+
+    fn process(&self, resource: &Resource) -> Process {
+        match self.rules.statement_identity {
+            Identity::NotCompared => return Process::OfSend,
+            Identity::Compared => {}
+        }
+        let (Some(build), Some(execution)) = (&resource.build, &resource.execution) else {
+            return Process::Unnamed(Unnamed::Resource);
+        };
+        let Some(sent) = self.module.build else { return Process::Unnamed(Unnamed::Send) };
+        if build != sent {
+            return Process::OfAnother;
+        }
+        match self.reported() {
+            Some(reported) if reported.executions.contains(execution) => Process::OfSend,
+            Some(reported) if !reported.executions.is_empty() => Process::OfAnother,
+            Some(_) | None => Process::Unnamed(Unnamed::Report),
+        }
+    }
+
+    fn reported(&self) -> Option<&ModuleReport> {
+        self.machine.facts.report?.modules.get(self.module.name)
+    }
+
+    /// Whether a resource was wanting before the send; of an instance, or of any when none is
+    /// asked for.
+    fn was_wanting_before(&self, resource: &str, instance: Option<Option<&String>>) -> bool {
+        match (self.rules.baseline, self.machine.facts.baseline) {
+            (BaselineUse::Ignored, _) | (_, None) => false,
+            (BaselineUse::Compared, Some(before)) => before.resources.iter().any(
+                |ResourceName { module, resource: name, instance: of }| {
+                    module == self.module.name
+                        && name == resource
+                        && instance.is_none_or(|instance| instance == of.as_ref())
+                },
+            ),
+        }
+    }
+
+    /// The worst of it decides.
+    fn told(&self, wanting: &Wanting<'_>) -> Result<(), Finding> {
+        if let Some(failed) = wanting.failed {
+            return Err(Broken::ResourceFailed { resource: failed.into() }.into());
+        }
+        let seen = |reason: NotYet| {
+            let weight = match wanting.news {
+                News::WasSoBefore => Weight::WantingBefore,
+                News::IsNew => Weight::Evidence,
+            };
+            Err(Finding { reason: Reason::NotYet(reason), weight })
+        };
+        if let Some(unhealthy) = wanting.unhealthy {
+            return seen(NotYet::ResourceUnhealthy { resource: unhealthy.into() });
+        }
+        if let Some(starting) = wanting.starting {
+            return seen(NotYet::ResourceStarting { resource: starting.into() });
+        }
+        if let Some(of) = wanting.unnamed {
+            return Err(self.not_yet(NotYet::IdentityAbsent { of }));
+        }
+        match wanting.unstated {
+            Some(unstated) => seen(NotYet::ResourceNotStated { resource: unstated.into() }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn least<'a>(sort: &mut Option<&'a str>, name: &'a str) {
+    if sort.is_none_or(|least| name < least) {
+        *sort = Some(name);
+    }
+}

@@ -1,0 +1,165 @@
+//! All pairs of a gate in one judging, each machine and each module looked up once.
+
+use crate::about_machine::{AboutMachine, sort};
+use crate::ended::Wanting;
+use crate::facts::Catalogue;
+use crate::gate::{Opening, Sent};
+use crate::health::{Examination, Finding, MachineScope, MachineView, ModuleView};
+use crate::index::FactsIndex;
+use crate::rules::Rules;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use chrono::{DateTime, TimeDelta, Utc};
+use hashbrown::HashMap;
+
+/// The pairs of a gate, with what is known about them.
+pub(crate) struct Wave<'a> {
+    modules: Vec<ModuleView<'a>>,
+    machines: Vec<MachineView<'a>>,
+    /// In the order of the gate.
+    pairs: Vec<PairView>,
+    /// By machine, for those with conditions of their own.
+    about: BTreeMap<usize, AboutMachine>,
+    facts: &'a FactsIndex<'a>,
+    rules: &'a Rules,
+}
+
+/// Places in a wave's modules and machines.
+#[derive(Clone, Copy)]
+struct PairView {
+    module: usize,
+    machine: usize,
+}
+
+impl<'a> Wave<'a> {
+    pub(crate) fn new(
+        opening: &'a Opening,
+        facts: &'a FactsIndex<'a>,
+        catalogue: &'a Catalogue,
+        rules: &'a Rules,
+    ) -> Self {
+        let Opening { module, machines, carried, since, sent, .. } = opening;
+        let Sent { machines: sent_to, builds } = sent;
+        let mut known_modules = Places::default();
+        let mut known_machines = Places::default();
+        let own = machines.iter().map(|machine| (module, machine));
+        let carried = carried.iter().map(|pair| (&pair.module, &pair.machine));
+        let pairs = own
+            .chain(carried)
+            .map(|(module, machine)| PairView {
+                module: known_modules.place(module),
+                machine: known_machines.place(machine),
+            })
+            .collect();
+        let modules = known_modules.names.into_iter().map(|name| {
+            ModuleView::new(name, catalogue.get(name), builds.get(name).map(|build| &**build))
+        });
+        let machines = known_machines.names.into_iter().map(|name| {
+            let sent = sent_to.get(name);
+            let since = sent.map_or(*since, |sent| sent.at);
+            MachineView::new(name, since, sent.map(|sent| sent.declaration), facts)
+        });
+        let (modules, machines) = (modules.collect(), machines.collect());
+        let mut wave = Self { modules, machines, pairs, about: BTreeMap::new(), facts, rules };
+        wave.sort_conditions();
+        wave
+    }
+
+    /// Sorts the conditions about each machine, by what was moved there in the order of the pairs.
+    fn sort_conditions(&mut self) {
+        let mut moved: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        let has_own = |machine: &MachineView<'_>| {
+            self.facts
+                .conditions()
+                .on(machine.name)
+                .is_some_and(|on| !on.about_machine().is_empty())
+        };
+        for (place, machine) in self.machines.iter().enumerate() {
+            if has_own(machine) {
+                moved.insert(place, Vec::new());
+            }
+        }
+        if moved.is_empty() {
+            return;
+        }
+        for pair in &self.pairs {
+            if let Some(moved) = moved.get_mut(&pair.machine) {
+                moved.push(self.modules[pair.module].name);
+            }
+        }
+        for (place, moved) in moved {
+            let machine = &self.machines[place];
+            if let Some(on) = self.facts.conditions().on(machine.name) {
+                self.about.insert(place, sort(on, &moved, &machine.counting(self.rules)));
+            }
+        }
+    }
+
+    /// Whether there is nothing to judge.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Every pair that is not good, in the order of the pairs.
+    pub(crate) fn wanting(&self) -> Vec<Wanting> {
+        self.where_err(|pair| {
+            let examination = self.examination(pair);
+            examination.examine(MachineScope::SortedBefore)?;
+            let Some(about) = self.about.get(&pair.machine) else { return Ok(()) };
+            let on = about.on.get(examination.module.name);
+            match on.or(about.whole.as_ref()) {
+                Some(reason) => Err(examination.not_yet(reason.clone())),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Every pair whose machine has no statement that is fresh enough, in the order of the pairs.
+    pub(crate) fn stale(&self, now: DateTime<Utc>, fresh: TimeDelta) -> Vec<Wanting> {
+        self.where_err(|pair| self.examination(pair).fresh_word(now, fresh))
+    }
+
+    /// The first machine that has stated nothing since a time.
+    pub(crate) fn silent_since(&self, time: DateTime<Utc>) -> Option<&'a str> {
+        let silent = |machine: &&MachineView<'_>| {
+            machine.facts.statement.as_ref().is_none_or(|stated| stated.statement.heard <= time)
+        };
+        self.machines.iter().find(silent).map(|machine| machine.name)
+    }
+
+    fn where_err(&self, check: impl Fn(PairView) -> Result<(), Finding>) -> Vec<Wanting> {
+        let wanting = self.pairs.iter().filter_map(|&pair| {
+            let Finding { reason, weight } = check(pair).err()?;
+            let module = self.modules[pair.module].name.to_owned();
+            let machine = self.machines[pair.machine].name.to_owned();
+            Some(Wanting { module, machine, reason, weight })
+        });
+        wanting.collect()
+    }
+
+    fn examination(&self, pair: PairView) -> Examination<'_> {
+        Examination {
+            module: &self.modules[pair.module],
+            machine: &self.machines[pair.machine],
+            facts: self.facts,
+            rules: self.rules,
+        }
+    }
+}
+
+/// Names in the order of their first appearance.
+#[derive(Default)]
+struct Places<'a> {
+    names: Vec<&'a str>,
+    known: HashMap<&'a str, usize>,
+}
+
+impl<'a> Places<'a> {
+    fn place(&mut self, name: &'a str) -> usize {
+        *self.known.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+}
