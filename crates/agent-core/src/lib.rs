@@ -1,1 +1,39 @@
-//! Decides what the agent of one machine does.
+//! What an agent decides, without doing any of it: declarations, the move of instances onto builds, supervision,
+//! statements and reports.
+//!
+//! [`Agent`] is a state machine. [`Event`]s and [`Now`] go in, a [`Decision`] comes out: what is to be done, in order, and
+//! at most one thing that must be on the disk before the agent goes on. There is no clock, no I/O and no randomness here;
+//! the same events at the same times give the same decisions.
+//!
+//! What holds, whatever comes in:
+//!
+//! - nothing of a declaration is begun or answered *taken* before it has landed;
+//! - what a declaration does not speak of is left alone: an instance is stopped only when its module is withdrawn, when
+//!   its declared module no longer lists it, or to be moved onto another build;
+//! - a build is installed and everything that can be known about its start is verified before the old one is touched;
+//! - at no time are two processes of one resource of one instance meant to be alive;
+//! - a statement lists every resource of every module that should run here.
+
+mod action;
+mod agent;
+mod draws;
+mod event;
+mod execution;
+mod hello;
+mod instance;
+mod kept;
+mod offer;
+mod placement;
+mod report;
+
+mod statement;
+mod supervised;
+mod time;
+mod turn;
+
+pub use action::{Action, Decision, Landing, Start};
+pub use agent::{Agent, Config};
+pub use draws::{AskId, Incarnation, RunId, VerificationId};
+pub use event::{Event, Obstacle};
+pub use kept::Kept;
+pub use time::Now;

@@ -1,0 +1,133 @@
+//! Everything an agent wants done.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use inventory::{Artifact, Check, Limits, Stop};
+use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
+use wire::{DeclareReply, Hello, Report, Statement};
+
+use crate::draws::{AskId, RunId, VerificationId};
+use crate::kept::Kept;
+
+/// What comes of an event.
+///
+/// First the actions are carried out, in their order. Then, when there is something to land, it is landed and the landing
+/// is handed back to [`Agent::landed`](crate::Agent::landed), before any other event.
+#[derive(Debug, Default)]
+#[must_use = "a decision that nobody carries out is lost"]
+pub struct Decision {
+    /// What is to be done, in order.
+    pub actions: Vec<Action>,
+    /// What must be on the disk before the agent goes on.
+    pub land: Option<Landing>,
+}
+
+/// Something that must be on the disk before what follows from it, and the ticket for that.
+#[derive(Debug)]
+#[must_use = "what follows waits for `Agent::landed`"]
+pub struct Landing {
+    pub(crate) kept: Kept,
+    pub(crate) then: Then,
+}
+
+/// What follows a landing.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// The agent begins with what it kept.
+    Begin,
+    /// A declaration is taken, and answered if somebody asked.
+    Take { ask: Option<AskId> },
+}
+
+impl Landing {
+    /// What is to be kept in place of what was kept before.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+}
+
+/// Something to do. What takes time answers with an [`Event`](crate::Event).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Answer a question.
+    Answer {
+        /// Which one.
+        ask: AskId,
+        /// The answer.
+        reply: DeclareReply,
+    },
+    /// Bring a build onto the disk. At most one install of a build is asked for at a time.
+    Install {
+        /// Whose build.
+        module: ModuleName,
+        /// Which build.
+        build: BuildId,
+        /// What it consists of.
+        artifacts: Vec<Artifact>,
+    },
+    /// Look at what would keep all of these from starting.
+    Verify {
+        /// Which look.
+        verification: VerificationId,
+        /// What is to be started.
+        starts: Vec<Start>,
+        /// Processes that will be gone by then.
+        ours: Vec<RunId>,
+    },
+    /// Start a process.
+    Start {
+        /// Which start.
+        run: RunId,
+        /// How.
+        start: Box<Start>,
+    },
+    /// Stop a process with its whole tree. It ends in [`Event::Exited`](crate::Event::Exited).
+    Stop {
+        /// Which process.
+        run: RunId,
+        /// How.
+        how: Stop,
+    },
+    /// Check a process. At most one check of a process is asked for at a time.
+    Check {
+        /// Which process.
+        run: RunId,
+        /// What to ask.
+        check: Check,
+        /// How long it may take.
+        timeout: Duration,
+    },
+    /// State how everything stands. A newer statement stands for all before it.
+    State(Statement),
+    /// Report, and say whether it was acknowledged.
+    Report(Report),
+    /// Say hello, and say what was answered.
+    Hello(Hello),
+}
+
+/// How a process is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Whose process it is.
+    pub module: ModuleName,
+    /// On which instance.
+    pub instance: InstanceName,
+    /// Which of its resources.
+    pub resource: ResourceName,
+    /// Which build.
+    pub build: BuildId,
+    /// The execution that it belongs to.
+    pub execution: ExecutionId,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The manifest's environment, and over it the instance's.
+    pub environment: BTreeMap<String, String>,
+    /// Where it must listen; `None`: on a free port of its own.
+    pub listen: Option<SocketAddr>,
+    /// The user it runs as; `None`: the agent's own.
+    pub user: Option<String>,
+    /// What it may use.
+    pub limits: Limits,
+}

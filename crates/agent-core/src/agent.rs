@@ -1,0 +1,283 @@
+//! The agent as a whole: events in, decisions out.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inventory::{Declaration, DeclaredModule};
+use names::MachineName;
+use wire::{BootId, DeclareReply, Held, Hello, RefusedDeclaration, Statement};
+
+use crate::action::{Action, Decision, Landing, Then};
+use crate::draws::{AskId, Incarnation, RunId};
+use crate::event::Event;
+use crate::execution::Heard;
+use crate::hello::Greeting;
+use crate::instance::Instance;
+use crate::kept::Kept;
+use crate::offer::{self, Offer};
+use crate::placement::{Place, Placement};
+use crate::report::{self, Reporting};
+use crate::statement::{self, Stating};
+use crate::time::Now;
+use crate::turn::{Ledger, Turn};
+
+/// What an agent is told once.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The machine that it speaks for.
+    pub machine: MachineName,
+    /// The version of its program, as a hello says it.
+    pub agent: String,
+    /// How often it states how everything stands when nothing changes.
+    pub statement_every: Duration,
+    /// How often it says hello.
+    pub hello_every: Duration,
+}
+
+/// The agent of one machine. It decides, and does nothing.
+#[derive(Debug)]
+pub struct Agent {
+    config: Config,
+    boot: BootId,
+    kept: Option<Kept>,
+    instances: BTreeMap<Place, Instance>,
+    ledger: Ledger,
+    reporting: Reporting,
+    stating: Stating,
+    greeting: Greeting,
+    life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It brings the machine to its declaration.
+    Serving,
+    /// It stops everything and begins nothing.
+    Ending,
+}
+
+impl Agent {
+    /// An agent that has just started, with what the one before it kept.
+    pub fn new(
+        config: Config,
+        boot: BootId,
+        incarnation: Incarnation,
+        kept: Option<Kept>,
+        now: Now,
+    ) -> (Self, Decision) {
+        let mut agent = Self {
+            stating: Stating::new(config.statement_every),
+            greeting: Greeting::new(config.hello_every),
+            config,
+            boot,
+            kept: None,
+            instances: BTreeMap::new(),
+            ledger: Ledger::new(incarnation),
+            reporting: Reporting::default(),
+            life: Life::Serving,
+        };
+        let decision = match kept {
+            None => agent.decide(Vec::new(), now),
+            Some(kept) => {
+                let kept = Kept { engines: kept.engines.saturating_add(1), ..kept };
+                Decision { actions: Vec::new(), land: Some(Landing { kept, then: Then::Begin }) }
+            }
+        };
+        (agent, decision)
+    }
+
+    /// Takes an event in.
+    pub fn handle(&mut self, event: Event, now: Now) -> Decision {
+        let mut turn = self.ledger.turn(now);
+        let instances = &mut self.instances;
+        let mut offered = None;
+        match event {
+            Event::Tick => {}
+            Event::Declared { ask, declaration } => offered = Some((Some(ask), *declaration)),
+            Event::HelloAnswered(reply) => {
+                offered = reply.declaration.map(|declaration| (None, declaration));
+                self.greeting.answered(&mut turn);
+            }
+            Event::HelloUnanswered => self.greeting.unanswered(&mut turn),
+            Event::ReportKept(reply) => self.reporting.kept(&reply, &turn),
+            Event::ReportUnanswered => self.reporting.unanswered(&mut turn),
+            Event::Installed { module, build, outcome } => {
+                turn.installs.remove(&(module.clone(), build.clone()));
+                for (_, instance) in instances.iter_mut().filter(|(place, _)| place.0 == module) {
+                    instance.installed(&build, &outcome, &mut turn);
+                }
+            }
+            Event::Verified { verification, outcome } => {
+                for instance in instances.values_mut() {
+                    instance.verified(verification, &outcome, &mut turn);
+                }
+            }
+            Event::Started { run, process, address } => {
+                hear(run, Heard::Started(process, address), instances, &mut turn);
+            }
+            Event::NotStarted { run, obstacle } => {
+                hear(run, Heard::NotStarted(obstacle), instances, &mut turn);
+                turn.homes.remove(&run);
+            }
+            Event::Checked { run, outcome } => {
+                hear(run, Heard::Checked(outcome), instances, &mut turn);
+            }
+            Event::Exited { run, how, last_lines } => {
+                hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
+                turn.homes.remove(&run);
+            }
+            Event::ShutDown => {
+                self.life = Life::Ending;
+                instances.values_mut().for_each(|instance| instance.end(&mut turn));
+            }
+        }
+        let mut actions = turn.actions;
+        let land = offered.and_then(|(ask, offered)| self.weigh(ask, offered, &mut actions, now));
+        let decision = self.decide(actions, now);
+        Decision { land, ..decision }
+    }
+
+    /// Takes in how a landing went; `Err` says why it is not known to be on the disk.
+    pub fn landed(&mut self, landing: Landing, how: Result<(), String>, now: Now) -> Decision {
+        let Landing { kept, then } = landing;
+        let mut actions = Vec::new();
+        match (then, how) {
+            // Should the count of engines not have landed, the worst is a report whose revision was used before; that is
+            // no reason to leave everything down.
+            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, &mut actions, now),
+            (Then::Take { ask }, Ok(())) => {
+                self.take(kept, &mut actions, now);
+                actions.extend(ask.map(|ask| Action::Answer { ask, reply: DeclareReply::Taken }));
+            }
+            (Then::Take { ask }, Err(why)) => {
+                let reply = DeclareReply::Refused(RefusedDeclaration::NotKept { why });
+                actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
+            }
+        }
+        self.decide(actions, now)
+    }
+
+    /// When the agent next wants a turn although nothing happens, on the monotonic clock.
+    #[must_use]
+    pub fn wake(&self) -> Duration {
+        let instances = self.instances.values().filter_map(Instance::wake);
+        let others = self.reporting.wake().into_iter().chain(self.greeting.wake());
+        instances.chain(others).fold(self.stating.wake(), Duration::min)
+    }
+
+    /// Whether it was asked to end and nothing of what it started is left.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.life == Life::Ending && self.instances.values().all(|one| one.running().is_none())
+    }
+
+    fn weigh(
+        &mut self,
+        ask: Option<AskId>,
+        offered: Declaration,
+        actions: &mut Vec<Action>,
+        now: Now,
+    ) -> Option<Landing> {
+        let held = self.kept.as_ref().map(|kept| &kept.declaration);
+        let verdict = match self.life {
+            Life::Serving => offer::weigh(&self.config.machine, held, &offered),
+            Life::Ending => {
+                let why = "the agent is ending; it takes declarations when it is back".to_owned();
+                Err(RefusedDeclaration::NotKept { why })
+            }
+        };
+        let reply = match verdict {
+            Ok(Offer::New) => {
+                let kept = Kept::taking(offered, self.kept.as_ref());
+                return Some(Landing { kept, then: Then::Take { ask } });
+            }
+            Ok(Offer::Held) => {
+                self.reporting.repeat(offered.number, &self.ledger.turn(now));
+                DeclareReply::Taken
+            }
+            Err(refused) => DeclareReply::Refused(refused),
+        };
+        actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
+        None
+    }
+
+    /// What was kept is what should run from now on.
+    fn take(&mut self, kept: Kept, actions: &mut Vec<Action>, now: Now) {
+        let mut turn = self.ledger.turn(now);
+        let mut wanted = placements(&kept);
+        for place in wanted.keys() {
+            let new = || Instance::new(place.clone(), &turn);
+            self.instances.entry(place.clone()).or_insert_with(new);
+        }
+        for (place, instance) in &mut self.instances {
+            instance.want(wanted.remove(place), &mut turn);
+        }
+        actions.append(&mut turn.actions);
+        self.kept = Some(kept);
+        self.stating.hurry();
+    }
+
+    /// Does what is due by now and says what is to be said, after what was decided already.
+    fn decide(&mut self, actions: Vec<Action>, now: Now) -> Decision {
+        let mut turn = self.ledger.turn(now);
+        turn.actions = actions;
+        self.instances.values_mut().for_each(|instance| instance.tick(&mut turn));
+        self.instances.retain(|_, instance| !instance.is_gone());
+        if let Some(kept) = &self.kept
+            && self.life == Life::Serving
+        {
+            let outcomes = report::outcomes(kept, &self.instances);
+            self.reporting.note(&self.config.machine, kept, outcomes, &turn);
+        }
+        let rows = statement::rows(&self.instances);
+        if let Some(sequence) = self.stating.state(&rows, &turn) {
+            turn.actions.push(Action::State(Statement {
+                machine: self.config.machine.clone(),
+                boot: self.boot.clone(),
+                engine: turn.draws.nonce(),
+                sequence,
+                declaration: self.kept.as_ref().map(|kept| kept.declaration.number),
+                resources: rows,
+            }));
+        }
+        self.reporting.tick(&mut turn);
+        if self.greeting.say(&turn) {
+            turn.actions.push(Action::Hello(Hello {
+                machine: self.config.machine.clone(),
+                agent: self.config.agent.clone(),
+                boot: self.boot.clone(),
+                engine: turn.draws.nonce(),
+                held: self.kept.as_ref().map(held),
+                clock: now.wall,
+            }));
+        }
+        Decision { actions: turn.actions, land: None }
+    }
+}
+
+/// Hands what became of a run to the instance whose run it is; of a run that nobody knows nothing is made.
+fn hear(run: RunId, what: Heard, instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
+    let Some((place, resource)) = turn.homes.get(&run).cloned() else { return };
+    if let Some(instance) = instances.get_mut(&place) {
+        instance.heard(&resource, run, what, turn);
+    }
+}
+
+/// What should run where.
+fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
+    let mut placements = BTreeMap::new();
+    for (name, wanted) in kept.wanted() {
+        let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
+        for (instance, environment) in &wanted.instances {
+            let (module, environment) = (Arc::clone(&module), environment.clone());
+            placements.insert((name.clone(), instance.clone()), Placement { module, environment });
+        }
+    }
+    placements
+}
+
+fn held(kept: &Kept) -> Held {
+    let declaration = &kept.declaration;
+    Held { number: declaration.number, epoch: declaration.epoch, digest: declaration.digest() }
+}

@@ -1,0 +1,116 @@
+//! One execution: a build that runs on an instance, with all its resources.
+
+use core::net::SocketAddr;
+
+use names::{ExecutionId, ResourceName};
+use wire::{ModuleOutcome, ProcessIdentity, ResourceState};
+
+use crate::draws::RunId;
+use crate::event::Obstacle;
+use crate::placement::{Place, Placement};
+use crate::supervised::{Record, Supervised};
+use crate::turn::Turn;
+
+/// A build on an instance, from its start until everything of it is gone.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    pub(crate) id: ExecutionId,
+    pub(crate) placement: Placement,
+    resources: Vec<Supervised>,
+}
+
+impl Execution {
+    /// Asks for the first process of each resource.
+    pub(crate) fn begin(
+        id: ExecutionId,
+        placement: Placement,
+        place: &Place,
+        turn: &mut Turn<'_>,
+    ) -> Self {
+        let launch = |resource: &inventory::Resource| {
+            let start = placement.start(place, &id, resource);
+            Supervised::launch(resource.clone(), start, turn)
+        };
+        let resources = placement.resources().iter().map(launch).collect();
+        Self { id, placement, resources }
+    }
+
+    pub(crate) fn resources(&self) -> &[Supervised] {
+        &self.resources
+    }
+
+    pub(crate) fn stop(&mut self, turn: &mut Turn<'_>) {
+        self.resources.iter_mut().for_each(|resource| resource.stop(turn));
+    }
+
+    /// Whether nothing of it is alive or will be.
+    pub(crate) fn is_over(&self) -> bool {
+        self.resources.iter().all(Supervised::is_over)
+    }
+
+    /// Its live processes.
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        self.resources.iter().filter_map(|one| one.process()).map(|(run, ..)| run).collect()
+    }
+
+    pub(crate) fn tick(&mut self, turn: &mut Turn<'_>) {
+        self.resources.iter_mut().for_each(|resource| resource.tick(turn));
+    }
+
+    pub(crate) fn wake(&self) -> Option<core::time::Duration> {
+        self.resources.iter().filter_map(Supervised::wake).min()
+    }
+
+    /// Hands what became of a run to the resource whose run it is.
+    pub(crate) fn heard(
+        &mut self,
+        resource: &ResourceName,
+        run: RunId,
+        what: Heard,
+        turn: &mut Turn<'_>,
+    ) {
+        let mut resources = self.resources.iter_mut();
+        let Some(one) = resources.find(|one| one.start().resource == *resource) else { return };
+        match what {
+            Heard::Started(process, address) => one.started(run, process, address, turn),
+            Heard::NotStarted(obstacle) => one.not_started(run, obstacle, turn),
+            Heard::Checked(outcome) => one.checked(run, outcome, turn),
+            Heard::Exited(how, lines) => one.exited(run, &how, &lines, turn),
+        }
+    }
+
+    /// What came of bringing the instance onto its build, as soon as that is known. A resource that fell after it was
+    /// healthy changes nothing: the build was brought here, and how it does is said by statements.
+    pub(crate) fn outcome(&self, place: &Place) -> Option<ModuleOutcome> {
+        let mut all_started = true;
+        let mut unable = None;
+        for one in &self.resources {
+            match one.record() {
+                Record::Started if one.state() == ResourceState::Failed => {
+                    let why = one.why().unwrap_or_default();
+                    let why = format!("resource `{}`: {why}", one.start().resource);
+                    return Some(ModuleOutcome::Failed { instance: place.1.clone(), why });
+                }
+                Record::Started | Record::WasHealthy => {}
+                Record::NeverStarted(None) => all_started = false,
+                Record::NeverStarted(Some(obstacle)) => {
+                    all_started = false;
+                    unable = unable.or(Some(obstacle));
+                }
+            }
+        }
+        match unable {
+            Some(obstacle) => Some(obstacle.outcome()),
+            None => all_started.then_some(ModuleOutcome::Applied),
+        }
+    }
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Started(ProcessIdentity, SocketAddr),
+    NotStarted(Obstacle),
+    Checked(Result<(), String>),
+    Exited(String, Vec<String>),
+}

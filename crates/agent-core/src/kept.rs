@@ -1,0 +1,47 @@
+//! What an agent keeps on disk.
+
+use std::collections::BTreeMap;
+
+use inventory::{Declaration, DeclaredModule};
+use names::ModuleName;
+use serde::{Deserialize, Serialize};
+
+/// Everything that an agent must remember across its own restarts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The newest declaration taken, as it came.
+    pub declaration: Declaration,
+    /// What earlier declarations wanted and no later one spoke of: it runs on.
+    pub left: BTreeMap<ModuleName, DeclaredModule>,
+    /// How many agent processes have begun with this on their disk. It makes the revisions of reports grow across
+    /// restarts without a write for each report: a full disk must not keep the report that says so.
+    pub engines: u64,
+}
+
+impl Kept {
+    /// What is kept once `declaration` is taken after `before`.
+    ///
+    /// A module that it declares with instances is that module's whole wish, so instances that it no longer lists are
+    /// stopped. A module declared without any instance says nothing about where it runs: as everywhere, an empty list
+    /// stops nothing.
+    pub(crate) fn taking(declaration: Declaration, before: Option<&Self>) -> Self {
+        let speaks_of = |module: &ModuleName| {
+            declaration.withdrawn.contains(module) || Self::places(&declaration, module)
+        };
+        let left = before.into_iter().flat_map(Self::wanted);
+        let left = left.filter(|(module, _)| !speaks_of(module));
+        let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
+        Self { declaration, left, engines: before.map_or(1, |kept| kept.engines) }
+    }
+
+    /// Everything that should run here.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&ModuleName, &DeclaredModule)> {
+        let declared = self.declaration.modules.iter();
+        let declared = declared.filter(|(_, module)| !module.instances.is_empty());
+        declared.chain(&self.left)
+    }
+
+    fn places(declaration: &Declaration, module: &ModuleName) -> bool {
+        declaration.modules.get(module).is_some_and(|declared| !declared.instances.is_empty())
+    }
+}

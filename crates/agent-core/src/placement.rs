@@ -1,0 +1,70 @@
+//! One build for one instance: what should run there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inventory::{Check, DeclaredModule, Environment, Resource};
+use names::{ExecutionId, InstanceName, ModuleName};
+use wire::UnableBecause;
+
+use crate::action::Start;
+use crate::event::Obstacle;
+
+/// Which copy of which module.
+pub(crate) type Place = (ModuleName, InstanceName);
+
+/// What should run on an instance, or does.
+#[derive(Debug, Clone)]
+pub(crate) struct Placement {
+    /// The build with its manifest; shared by all instances of its module.
+    pub(crate) module: Arc<DeclaredModule>,
+    /// The instance's own environment.
+    pub(crate) environment: Environment,
+}
+
+impl Placement {
+    /// Whether an instance that runs `other` runs this: the same build in the same environment. A build is known by its
+    /// id; what it consists of never changes.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.module.build == other.module.build && self.environment == other.environment
+    }
+
+    pub(crate) fn resources(&self) -> &[Resource] {
+        &self.module.manifest.resources
+    }
+
+    /// What keeps this build from being tried by this agent, as its manifest alone tells.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        let asks = |resource: &&Resource| resource.health.check == Check::Notify;
+        let resource = self.resources().iter().find(asks)?;
+        let why = format!(
+            "resource `{}` wants to say by itself that it is healthy (`notify`), and this agent has no way to hear it; \
+             use http, tcp, exec or alive",
+            resource.name
+        );
+        Some(Obstacle { because: UnableBecause::Start, why })
+    }
+
+    /// How one of its resources is started.
+    pub(crate) fn start(
+        &self,
+        place: &Place,
+        execution: &ExecutionId,
+        resource: &Resource,
+    ) -> Start {
+        let mut environment: BTreeMap<String, String> = resource.environment.clone();
+        environment.extend(self.environment.clone());
+        Start {
+            module: place.0.clone(),
+            instance: place.1.clone(),
+            resource: resource.name.clone(),
+            build: self.module.build.clone(),
+            execution: execution.clone(),
+            command: resource.command.clone(),
+            environment,
+            listen: resource.listen,
+            user: resource.user.clone(),
+            limits: resource.limits,
+        }
+    }
+}
