@@ -1,1 +1,17 @@
-//! Gathers events, runs the agent's core, carries out its actions.
+//! The agent's loop: gathers what happens on bus, host and clock, runs the core, carries out what it decides.
+//!
+//! [`run`] is generic over the ports and owns all state in one place: one loop takes one event at a time, and slow work
+//! (installs, starts, checks, stops, requests) runs in tasks that send what came of it back as events. What a decision
+//! lands is on the disk before what follows from it is done or said.
+//!
+//! Nothing is decided here: when to try again, what to say and what to stop is all in `agent-core`.
+
+mod config;
+mod desk;
+mod outbox;
+mod run;
+mod work;
+
+pub use agent_core::Incarnation;
+pub use config::Config;
+pub use run::{RunError, run};

@@ -1,0 +1,51 @@
+//! What an agent is told when it starts.
+
+use std::time::Duration;
+
+use agent_core::Incarnation;
+use names::MachineName;
+
+/// What an agent is told when it starts. [`Config::new`] gives the periods that the bus's rules name.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The machine that it speaks for.
+    pub machine: MachineName,
+    /// The version of its program, as a hello says it.
+    pub agent: String,
+    /// Drawn at random for each start: it tells this agent process from all others of its machine, and the spread of its
+    /// pauses follows from it.
+    pub incarnation: Incarnation,
+    /// How often it states how everything stands when nothing changes.
+    pub statement_every: Duration,
+    /// How often it says hello.
+    pub hello_every: Duration,
+    /// How long it waits for an answer before it counts as not given.
+    pub request_timeout: Duration,
+    /// Takes one line for people, without its end.
+    pub log: fn(&str),
+}
+
+impl Config {
+    /// Statements every 5 s, a hello every 30 s, 2 s for an answer, and no log.
+    #[must_use]
+    pub fn new(machine: MachineName, agent: String, incarnation: Incarnation) -> Self {
+        Self {
+            machine,
+            agent,
+            incarnation,
+            statement_every: Duration::from_secs(5),
+            hello_every: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(2),
+            log: |_| {},
+        }
+    }
+
+    pub(crate) fn core(&self) -> agent_core::Config {
+        agent_core::Config {
+            machine: self.machine.clone(),
+            agent: self.agent.clone(),
+            statement_every: self.statement_every,
+            hello_every: self.hello_every,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The loop.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use agent_core::{Action, Agent, AskId, Decision, Event, Now, RunId};
+use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
+use host::{Bundle, Host, Process};
+use store::Store;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use wire::{Declare, Envelope};
+
+use crate::config::Config;
+use crate::desk::{Desk, ReopenError};
+use crate::outbox::{Outbox, Statements, Subjects};
+use crate::work;
+
+/// Events that wait for the loop. What fills it are tasks, and a task that waits for room harms nobody.
+const INBOX_LENGTH: usize = 256;
+
+/// Messages that cannot be read are told once in this time, with their count.
+const UNREADABLE_TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Why an agent ended by itself. What it had started is stopped.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// What the agent before it kept cannot be read.
+    #[error("the agent cannot go on from what was kept")]
+    Reopen(#[from] ReopenError),
+    /// The machine's name makes no subject.
+    #[error("the machine has no place on the bus")]
+    Subject(#[from] SubjectError),
+    /// It cannot listen for declarations.
+    #[error("declarations cannot be heard")]
+    Serve(#[from] SubscribeError),
+    /// The bus was closed for good.
+    #[error("the bus was closed")]
+    BusClosed,
+}
+
+/// Runs the agent of one machine until `shutdown`, then stops everything that it started and returns.
+///
+/// Dropping the future is a crash: the host kills what was started, and nothing is said.
+///
+/// # Errors
+/// Whatever [`RunError`] says.
+pub async fn run<B: Bus, S: Store, H: Host>(
+    config: Config,
+    bus: B,
+    store: S,
+    host: H,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), RunError> {
+    let subjects = Subjects::of(&config.machine)?;
+    let (desk, kept) = Desk::open(store, &config.machine).await?;
+    let mut requests = bus.serve(&subjects.declare.clone().into()).await?;
+    let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
+    let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
+    let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
+    let now = now(&host);
+    let (agent, first) = Agent::new(config.core(), host.boot(), config.incarnation, kept, now);
+    let mut shell = Shell {
+        config,
+        agent,
+        desk,
+        host,
+        outbox,
+        statements,
+        inbox,
+        tasks: JoinSet::new(),
+        processes: BTreeMap::new(),
+        questions: BTreeMap::new(),
+        asked: 0,
+        unreadable: Unreadable { count: 0, tell_at: Duration::ZERO },
+    };
+    shell.carry_out(first).await;
+
+    let mut shutdown = pin!(shutdown);
+    let mut course = Course::Run;
+    while !shell.agent.is_over() {
+        let wake = shell.agent.wake();
+        // Biased: the same events in the same order are the same run. Nothing starves, since every branch but the
+        // timer is fed by what the loop itself asked for or by a bounded queue.
+        let happened = tokio::select! {
+            biased;
+            Some(done) = events.recv() => Happened::Done(done),
+            () = &mut shutdown, if course == Course::Run => Happened::ShutDown(Course::End),
+            request = requests.next(), if course == Course::Run => match request {
+                Some(request) => Happened::Asked(request),
+                None => Happened::ShutDown(Course::EndWithoutBus),
+            },
+            () = shell.host.sleep_until(wake) => Happened::Nothing,
+        };
+        if let Happened::ShutDown(end) = &happened {
+            course = *end;
+        }
+        shell.take_in(happened).await;
+    }
+    shell.statements.finish().await;
+    match course {
+        Course::Run | Course::End => Ok(()),
+        Course::EndWithoutBus => Err(RunError::BusClosed),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Run,
+    End,
+    EndWithoutBus,
+}
+
+/// Everything that can wake the loop.
+enum Happened<P> {
+    Done(Done<P>),
+    Asked(Request),
+    ShutDown(Course),
+    Nothing,
+}
+
+/// What a task sends back.
+enum Done<P> {
+    Event(Event),
+    /// A process runs; its handle belongs to the loop before anything is decided about it.
+    Up(RunId, P),
+}
+
+struct Shell<B, S, H: Host> {
+    config: Config,
+    agent: Agent,
+    desk: Desk<S>,
+    host: H,
+    outbox: Outbox<B>,
+    statements: Statements,
+    inbox: mpsc::Sender<Done<H::Process>>,
+    tasks: JoinSet<()>,
+    processes: BTreeMap<RunId, H::Process>,
+    questions: BTreeMap<AskId, Responder>,
+    asked: u64,
+    unreadable: Unreadable,
+}
+
+struct Unreadable {
+    count: u64,
+    tell_at: Duration,
+}
+
+impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
+    async fn take_in(&mut self, happened: Happened<H::Process>) {
+        let event = match happened {
+            Happened::Nothing => Event::Tick,
+            Happened::ShutDown(_) => Event::ShutDown,
+            Happened::Done(Done::Up(run, process)) => {
+                let (identity, address) = (process.identity().clone(), process.address());
+                self.processes.insert(run, process.clone());
+                self.spawn(work::end(process, run));
+                Event::Started { run, process: identity, address }
+            }
+            Happened::Done(Done::Event(event)) => {
+                if let Event::Exited { run, .. } = &event {
+                    self.processes.remove(run);
+                }
+                event
+            }
+            Happened::Asked(request) => match self.read(request) {
+                Some(event) => event,
+                None => return,
+            },
+        };
+        while self.tasks.try_join_next().is_some() {}
+        let now = now(&self.host);
+        let decision = self.agent.handle(event, now);
+        self.carry_out(decision).await;
+    }
+
+    /// Does what was decided, in its order: first what may be done at once, then what must land, then what follows.
+    async fn carry_out(&mut self, mut decision: Decision) {
+        loop {
+            for action in decision.actions {
+                self.act(action);
+            }
+            let Some(landing) = decision.land else { return };
+            let how = self.desk.keep(landing.kept()).await;
+            if let Err(why) = &how {
+                (self.config.log)(&format!("what the agent must remember was not kept: {why}"));
+            }
+            decision = self.agent.landed(landing, how, now(&self.host));
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Answer { ask, reply } => self.answer(ask, reply),
+            Action::Install { module, build, artifacts } => {
+                let bundle = Bundle { module, build, artifacts };
+                self.spawn(work::install(self.host.clone(), bundle));
+            }
+            Action::Verify { verification, starts, ours } => {
+                let ours = ours.iter().filter_map(|run| self.processes.get(run).cloned());
+                let ours = ours.collect();
+                self.spawn(work::verify(self.host.clone(), verification, starts, ours));
+            }
+            Action::Start { run, start } => {
+                let (host, inbox) = (self.host.clone(), self.inbox.clone());
+                self.tasks.spawn(async move {
+                    let done = match host.start(&work::spec(*start)).await {
+                        Ok(process) => Done::Up(run, process),
+                        Err(error) => {
+                            let obstacle = work::not_started(&error);
+                            Done::Event(Event::NotStarted { run, obstacle })
+                        }
+                    };
+                    // The loop ends only after everything that it started.
+                    let _ = inbox.send(done).await;
+                });
+            }
+            Action::Stop { run, how } => {
+                if let Some(process) = self.processes.get(&run).cloned() {
+                    self.tasks.spawn(async move { process.stop(how).await });
+                }
+            }
+            Action::Check { run, check, timeout } => {
+                if let Some(process) = self.processes.get(&run).cloned() {
+                    self.spawn(work::check(process, run, check, timeout));
+                }
+            }
+            Action::State(statement) => {
+                let id = format!("{}-s{}", statement.engine.0, statement.sequence);
+                let statement = self.envelope(id, statement);
+                self.statements.state(statement);
+            }
+            Action::Report(report) => {
+                let id = format!("{}-r{}", self.config.incarnation, report.revision);
+                let report = self.envelope(id, report);
+                let outbox = self.outbox.clone();
+                self.spawn(async move { outbox.report(report).await });
+            }
+            Action::Hello(hello) => {
+                let outbox = self.outbox.clone();
+                self.spawn(async move { outbox.hello(hello).await });
+            }
+        }
+    }
+
+    fn answer(&mut self, ask: AskId, reply: wire::DeclareReply) {
+        let Some(responder) = self.questions.remove(&ask) else { return };
+        let id = format!("{}-d{}", self.config.incarnation, ask.0);
+        // An answer that does not leave is asked for again: the asker cannot tell it from one that was lost.
+        if let Ok(bytes) = self.envelope(id, reply).encode() {
+            let _ = responder.respond(bytes.into());
+        }
+    }
+
+    /// What was asked, unless it cannot be read.
+    fn read(&mut self, request: Request) -> Option<Event> {
+        match Envelope::<Declare>::decode(&request.payload) {
+            Ok(envelope) => {
+                self.asked += 1;
+                let ask = AskId(self.asked);
+                self.questions.insert(ask, request.responder);
+                let declaration = Box::new(envelope.body.declaration);
+                Some(Event::Declared { ask, declaration })
+            }
+            Err(error) => {
+                self.unreadable.count += 1;
+                let now = self.host.clock().monotonic;
+                if now >= self.unreadable.tell_at {
+                    let (count, why) = (self.unreadable.count, work::words(&error));
+                    (self.config.log)(&format!("{count} unreadable declarations dropped: {why}"));
+                    self.unreadable = Unreadable { count: 0, tell_at: now + UNREADABLE_TOLD_EVERY };
+                }
+                None
+            }
+        }
+    }
+
+    fn envelope<T>(&self, id: String, body: T) -> Envelope<T> {
+        Envelope::new(id, self.config.machine.to_string(), self.host.clock().wall, body)
+    }
+
+    fn spawn(&mut self, work: impl Future<Output = Event> + Send + 'static) {
+        let inbox = self.inbox.clone();
+        self.tasks.spawn(async move {
+            let event = work.await;
+            // The loop ends only after everything that it started.
+            let _ = inbox.send(Done::Event(event)).await;
+        });
+    }
+}
+
+fn now<H: Host>(host: &H) -> Now {
+    let clock = host.clock();
+    Now { monotonic: clock.monotonic, wall: clock.wall }
+}
