@@ -6,16 +6,22 @@
 mod artifact;
 mod build;
 mod canonical;
+mod compose;
 mod declaration;
+mod kept;
 mod machine;
 mod manifest;
 mod module;
 mod span;
+mod standing;
 mod text;
+mod verdict;
 
 pub use artifact::{Artifact, ArtifactName};
 pub use build::{Build, Content};
+pub use compose::{Composed, Composing, Left, NextDeclaration, compose};
 pub use declaration::{Declaration, DeclarationNumber, DeclaredModule, Epoch};
+pub use kept::{Collection, InUse, KeptFor, NEWEST_KEPT, collect};
 pub use machine::{Hold, LabelValue, Machine, PublicKey, Role};
 pub use manifest::{
     Check, Fault, Faults, GatePolicy, Health, Limits, Manifest, Place, Resource, Restart, Reversal,
@@ -26,4 +32,6 @@ pub use module::{
     TargetError, WaveSize, WaveSizeError, Waves, WavesError, instances_on,
 };
 pub use span::{Span, SpanError};
+pub use standing::{KeepError, Kept, Standing, Verdicts, WordError, standing};
 pub use text::TextError;
+pub use verdict::{End, Rollback, RollbackWord, Stage, Trial, Verdict, Wave, Why};

@@ -2,7 +2,9 @@
 
 use core::net::SocketAddr;
 
-use super::model::{Check, Health, Restart, Signal, Stop, Swap, Tool};
+use gate_judge::Policy;
+
+use super::model::{Check, GatePolicy, Health, Restart, Signal, Stop, Swap, Tool};
 use crate::span::Span;
 
 impl Default for Swap {
@@ -67,4 +69,17 @@ impl Default for Restart {
 impl Tool {
     /// Somebody waits for the answer.
     pub const TIMEOUT: Span = Span::seconds(10);
+}
+
+impl GatePolicy {
+    /// What the module's gates are judged by: what is said here, and the gate's own defaults for the rest.
+    pub fn over_defaults(&self) -> Policy {
+        let default = Policy::default();
+        Policy {
+            passes: self.passes.unwrap_or(default.passes),
+            every: self.every.map_or(default.every, Span::as_duration),
+            settle: self.settle.map_or(default.settle, Span::as_duration),
+            bound: self.bound.map_or(default.bound, Span::as_duration),
+        }
+    }
 }

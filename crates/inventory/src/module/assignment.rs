@@ -222,3 +222,63 @@ impl From<Target> for String {
         target.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_names_or_labels_and_prints_in_order() {
+        let cases = [
+            ("box-1", "box-1"),
+            ("box-2,box-1,box-2", "box-1,box-2"),
+            ("site=ams", "site=ams"),
+            ("site=ams,role=Web.1", "role=Web.1,site=ams"),
+        ];
+        for (text, printed) in cases {
+            assert_eq!(
+                text.parse::<Target>().map(|target| target.to_string()),
+                Ok(printed.to_owned())
+            );
+        }
+        assert!(matches!("box-1,site=ams".parse::<Target>(), Err(TargetError::Mixed { .. })));
+        assert!(matches!("site=ams,site=fra".parse::<Target>(), Err(TargetError::Twice { .. })));
+        for text in ["", ",", "box-1,", "Box-1", "=ams"] {
+            assert!(matches!(text.parse::<Target>(), Err(TargetError::Name(_))), "{text}");
+        }
+        for text in ["site=", "site=a b", "site=a=b"] {
+            assert!(matches!(text.parse::<Target>(), Err(TargetError::Value(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_target_means_no_machine() {
+        let machine: Machine =
+            serde_json::from_str(r#"{"name":"box-1","enrolled_at":"2026-01-01T00:00:00Z"}"#)
+                .unwrap();
+        assert!(!Target::Machines(BTreeSet::new()).includes(&machine));
+        assert!(!Target::Labels(BTreeMap::new()).includes(&machine));
+    }
+
+    #[test]
+    fn each_instance_has_a_number_in_its_name() {
+        let named = |count, module: &str| {
+            let instances = Instances::new(vec![Environment::new(); count]).unwrap();
+            let named = instances.named(&module.parse().unwrap());
+            named.map(|named| named.into_keys().map(String::from).collect::<Vec<_>>())
+        };
+        assert_eq!(named(1, "blog"), Ok(vec!["blog-1".to_owned()]));
+        assert_eq!(named(2, "blog-1"), Ok(vec!["blog-1-1".to_owned(), "blog-1-2".to_owned()]));
+        let longest = "m".repeat(Instances::MODULE_NAME_MAX);
+        assert_eq!(named(Instances::COUNT_MAX, &longest).unwrap().len(), 99);
+        assert!(named(1, &"m".repeat(62)).is_err());
+    }
+
+    #[test]
+    fn a_machine_runs_one_to_99_instances() {
+        for (count, allowed) in [(0, false), (1, true), (99, true), (100, false)] {
+            assert_eq!(Instances::new(vec![Environment::new(); count]).is_ok(), allowed, "{count}");
+        }
+        assert!(serde_json::from_str::<Instances>("[]").is_err());
+    }
+}
