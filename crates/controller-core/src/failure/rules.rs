@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// [`Rules::default`] is Bellwether. [`Rules::reference`] replays the recorded vectors; each field
 /// names the tag of the recorded behaviour that it departs from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// What goes into one send (untagged: Bellwether knows the batch only).
     pub form: Form,
