@@ -181,11 +181,7 @@ fn set_rollback(record: &RollbackRecord<'_>, done: Done) -> Value {
 }
 
 fn raise(observation: &conditions::Observation, keeper: Said) -> Option<Value> {
-    let result = keeper.word()?;
-    let mut fields = observed::as_json(observation);
-    fields.insert("do".to_owned(), json!("raise_condition"));
-    fields.insert("result".to_owned(), json!(result));
-    Some(Value::Object(fields))
+    Some(action("raise_condition", observed::as_json(observation), keeper.word()?))
 }
 
 fn publish(event: &RollbackEvent, teller: Said) -> Option<Value> {
@@ -205,11 +201,14 @@ fn publish(event: &RollbackEvent, teller: Said) -> Option<Value> {
 }
 
 /// An action as the vectors write it: empty fields are left out.
-fn action<const N: usize>(what: &str, fields: [(&str, Value); N], result: &str) -> Value {
+fn action(
+    what: &str,
+    fields: impl IntoIterator<Item = (impl Into<String>, Value)>,
+    result: &str,
+) -> Value {
     let is_empty = |value: &Value| value.is_null() || *value == json!("") || *value == json!([]);
-    let fields = fields.into_iter().filter(|(_, value)| !is_empty(value));
-    let mut action: Map<String, Value> =
-        fields.map(|(name, value)| (name.to_owned(), value)).collect();
+    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
+    let mut action: Map<String, Value> = fields.filter(|(_, value)| !is_empty(value)).collect();
     action.insert("do".to_owned(), json!(what));
     action.insert("result".to_owned(), json!(result));
     Value::Object(action)
