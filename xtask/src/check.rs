@@ -45,8 +45,7 @@ impl Step {
                 "-D",
                 "warnings",
             ])),
-            Self::Alone => tidy::pure_crates()
-                .try_for_each(|name| process::show(&mut cargo(&["check", "--package", name]))),
+            Self::Alone => alone(workspace),
             Self::Doc => process::show(
                 cargo(&["doc", "--workspace", "--no-deps", "--keep-going"])
                     .env("RUSTDOCFLAGS", "-D warnings"),
@@ -99,6 +98,19 @@ pub(crate) fn run(flags: &Flags, workspace: &Workspace) -> Result<()> {
         );
     }
     out::progress(format_args!("check: all {} steps are well", steps.len()));
+    Ok(())
+}
+
+/// Builds one pure crate after the other, all of them also when one fails.
+fn alone(workspace: &Workspace) -> Result<()> {
+    let builds = |name: &&str| {
+        let args = ["check", "--package", name];
+        process::show(&mut process::cargo(&workspace.root, args)).is_ok()
+    };
+    let broken: Vec<&str> = tidy::pure_crates().filter(|name| !builds(name)).collect();
+    if !broken.is_empty() {
+        bail!("these do not build alone: {}", broken.join(", "));
+    }
     Ok(())
 }
 

@@ -73,6 +73,45 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         ],
     ),
     (
+        Layer::Adapter,
+        &[
+            external("rustix", &["std", "process", "fs"]),
+            external("sled", &["default"]),
+            external("thiserror", &[]),
+            // A sled call blocks: one thread of its own makes them, and answers over a channel.
+            external("tokio", &["rt", "sync"]),
+        ],
+    ),
+    (
+        Layer::Shell,
+        &[
+            external("chrono", &["alloc", "serde"]),
+            external("serde", &["alloc", "derive"]),
+            external("serde_json", &["alloc", "std"]),
+            external("thiserror", &[]),
+            external("tokio", &["macros", "rt", "sync", "time"]),
+        ],
+    ),
+    (
+        Layer::Binary,
+        &[
+            external("chrono", &["alloc", "serde", "std"]),
+            external("clap", &["default", "derive", "env"]),
+            // `termios` tells how wide the terminal is.
+            external("rustix", &["std", "process", "fs", "termios"]),
+            external("serde", &["alloc", "derive"]),
+            external("serde_json", &["alloc", "std"]),
+            external("sha2", &[]),
+            external("tar", &[]),
+            external("tempfile", &["default"]),
+            external("thiserror", &[]),
+            external(
+                "tokio",
+                &["io-util", "macros", "net", "rt-multi-thread", "signal", "sync", "time"],
+            ),
+        ],
+    ),
+    (
         Layer::Development,
         &[
             external("chrono", &["alloc", "serde"]),
