@@ -1,3 +1,7 @@
-//! The controller.
+//! The program; all of it is in the library beside it.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    controller::run()
+}

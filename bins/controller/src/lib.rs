@@ -1,0 +1,86 @@
+//! Bellwether's controller as a program: its command line, the socket over which it is asked, and `dev`.
+//!
+//! `main` calls [`run`] and does nothing else. The files from the outside in:
+//!
+//! - `command_line` is what can be typed; `commands` carries it out; `failure` is how it ends when it does not.
+//! - `output` is the only place that writes to the standard streams, `surroundings` the only one that reads the
+//!   environment; `shown`, `table` and `paint` make text of views, as pure functions.
+//! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
+//! - `builds` packs and registers; `follow` waits for a plan; `judge` judges facts without a controller.
+//! - `dev` is a whole fleet in one process, with `sample` for it to release.
+
+mod builds;
+mod command_line;
+mod commands;
+mod failure;
+mod folder;
+mod follow;
+mod frame;
+mod news;
+mod output;
+mod paint;
+mod sample;
+#[cfg(test)]
+mod samples;
+mod screen;
+mod shown;
+mod socket;
+mod surroundings;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use failure::ExitStatus;
+
+use command_line::{Command, Flags};
+use failure::Failure;
+use folder::Folder;
+use output::Output;
+use surroundings::Surroundings;
+
+/// Does what the command line says, and returns its exit status.
+#[must_use]
+pub fn run() -> ExitCode {
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => return usage(&error).into(),
+    };
+    let surroundings = Surroundings::look();
+    let output = Output::new(flags.everywhere.output, &surroundings);
+    let status = match execute(flags, &surroundings, &output) {
+        Ok(()) => ExitStatus::Done,
+        Err(failure) => {
+            output.failure(&failure);
+            failure.kind.exit_status()
+        }
+    };
+    status.into()
+}
+
+/// Says what clap has to say: help on stdout, and that is success; anything else on stderr.
+fn usage(error: &clap::Error) -> ExitStatus {
+    // Nobody is left to be told that nobody can be told.
+    let _ = error.print();
+    if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }
+}
+
+fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result<(), Failure> {
+    let Flags { everywhere, command } = flags;
+    match command {
+        Command::Asking(asking) => {
+            let folder = Folder::find(everywhere.dir.as_deref(), surroundings)?;
+            runtime()?.block_on(commands::run(asking, &folder, output))
+        }
+        Command::Sample(flags) => runtime()?.block_on(sample::serve(&flags)).map_err(Failure::from),
+        Command::Dev(_) | Command::Judge(_) => Ok(()),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::because("the program cannot start its threads", &error))
+}

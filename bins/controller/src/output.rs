@@ -1,0 +1,119 @@
+//! The one place that writes to the standard streams: data to stdout, what happens meanwhile to stderr.
+
+use std::io::{self, Write, stderr, stdin, stdout};
+
+use serde::Serialize;
+
+use crate::{
+    command_line::Format,
+    failure::Failure,
+    paint::{Paint, Tone},
+    surroundings::Surroundings,
+};
+
+/// How this run of the program speaks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    /// For data.
+    pub(crate) data: Paint,
+    /// For what happens meanwhile.
+    pub(crate) status: Paint,
+    /// Whether a display that is drawn over itself has a place.
+    pub(crate) live: Live,
+    /// Whether somebody can be asked.
+    pub(crate) asks: Asks,
+}
+
+/// Whether what happens meanwhile is drawn over itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// On a terminal.
+    Drawn,
+    /// Line by line.
+    Lines,
+}
+
+/// Whether there is a person to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// At a terminal.
+    Person,
+    /// A script: whatever must be confirmed needs its flag.
+    Nobody,
+}
+
+impl Output {
+    pub(crate) fn new(format: Format, surroundings: &Surroundings) -> Self {
+        let terminal = surroundings.terminal;
+        let paint = |is_terminal: bool| {
+            if is_terminal && !surroundings.no_colour { Paint::Ansi } else { Paint::Plain }
+        };
+        let asks = if terminal.stdin && terminal.stderr { Asks::Person } else { Asks::Nobody };
+        let live = if terminal.stderr { Live::Drawn } else { Live::Lines };
+        Self { format, data: paint(terminal.stdout), status: paint(terminal.stderr), live, asks }
+    }
+
+    /// Writes the answer: as JSON, or as the text that is made of it for people.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        data: &T,
+        text: impl FnOnce(&T, Paint) -> String,
+    ) -> Result<(), Failure> {
+        let text = match self.format {
+            Format::Table => text(data, self.data),
+            Format::Json => serde_json::to_string_pretty(data).map_err(|error| {
+                Failure::because("the answer cannot be written as JSON", &error)
+            })?,
+        };
+        Self::said(writeln!(stdout().lock(), "{text}"), "the standard output")
+    }
+
+    /// Says what happens meanwhile, in a line.
+    pub(crate) fn status(&self, line: &str) {
+        // Nobody is left to be told that nobody can be told.
+        let _ = writeln!(stderr().lock(), "{line}");
+    }
+
+    /// Draws on the terminal, without an end of line.
+    pub(crate) fn draw(&self, text: &str) {
+        let mut stderr = stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    /// Says why the command did not do what was asked, and what to do.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        let Failure { kind: _, message, hints } = failure;
+        self.status(&format!("{} {message}", self.status.tone(Tone::Bad, "error:")));
+        for hint in hints {
+            self.status(&format!("{} {hint}", self.status.tone(Tone::Strong, "hint:")));
+        }
+    }
+
+    /// Asks the person at the terminal; only `y` or `yes` is a yes.
+    pub(crate) fn confirm(&self, question: &str) -> Result<Confirmed, Failure> {
+        self.draw(&format!("{question} [y/N] "));
+        let mut line = String::new();
+        stdin()
+            .read_line(&mut line)
+            .map_err(|error| Failure::because("the answer cannot be read", &error))?;
+        let yes = matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+        Ok(if yes { Confirmed::Yes } else { Confirmed::No })
+    }
+
+    fn said(written: io::Result<()>, to: &str) -> Result<(), Failure> {
+        match written {
+            // Whoever reads has read enough, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(Failure::because(format!("{to} cannot be written"), &error)),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    Yes,
+    No,
+}
