@@ -272,7 +272,10 @@ impl Case {
         }
     }
 
-    pub(super) fn verdict_record<'a>(&'a self, target: Option<&'a Target>) -> VerdictRecord<'a> {
+    pub(super) fn verdict_record<'a>(
+        &'a self,
+        aim: Result<&'a Target, &'a NotBack>,
+    ) -> VerdictRecord<'a> {
         VerdictRecord {
             module: &self.module,
             build: self.build(),
@@ -281,7 +284,8 @@ impl Case {
             end: self.gate.ended.end,
             rollback: Rollback::RollingBack,
             rollback_id: &self.rollback_id,
-            target,
+            target: aim.ok(),
+            not_back: aim.err(),
             why: &self.gate.ended.why,
             component: self.gate.component.as_deref(),
             machines: &self.gate.machines,

@@ -131,6 +131,16 @@ impl Handling {
         Ok(())
     }
 
+    /// What is wrong by now, as the condition of each module says it.
+    #[must_use]
+    pub fn observations(&self) -> Vec<(String, Observation)> {
+        let state = &self.0;
+        let cases = state.cases.iter();
+        cases
+            .filter_map(|case| Some((case.module.clone(), case.observation(&state.rules)?)))
+            .collect()
+    }
+
     /// What became of each module, in order.
     #[must_use]
     pub fn handled(&self) -> Vec<Handled> {

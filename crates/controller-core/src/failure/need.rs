@@ -112,6 +112,8 @@ pub struct VerdictRecord<'a> {
     pub rollback_id: &'a str,
     /// The build to put back; `None` where none was found.
     pub target: Option<&'a Target>,
+    /// Why none goes back, where none was found.
+    pub not_back: Option<&'a NotBack>,
     /// Why the gate ended so.
     pub why: &'a str,
     /// The core component that the module is.

@@ -65,7 +65,7 @@ impl State {
             Ask::PreviousBuild => {
                 Need::PreviousBuild { module, build: case.build(), previous: case.previous() }
             }
-            Ask::RecordVerdict(aim) => Need::RecordVerdict(case.verdict_record(aim.as_ref().ok())),
+            Ask::RecordVerdict(aim) => Need::RecordVerdict(case.verdict_record(aim.as_ref())),
             Ask::KeptVerdict(_) => Need::KeptVerdict { module, build: case.build() },
             Ask::RestoreModule(target) => Need::RestoreModule { module, target },
             Ask::SavePlan => Need::SavePlan { module, rollback: Rollback::RollingBack },

@@ -1,0 +1,192 @@
+//! A queued plan begins: when it may, where its first wave goes, and what would be put back.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use inventory::{Machine, Role};
+use names::{BuildId, MachineName, ModuleName};
+
+use crate::{
+    facts,
+    first_machine::{Candidate, Preference, explain, rank},
+    plan::{Asked, Place, Plan, PlanState, Tier},
+    state::State,
+    step::Step,
+    waves::share_out,
+};
+
+/// What a queued plan waits for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Waits {
+    /// Another plan moves one of its modules.
+    #[error("it waits for plan {plan}, which moves {module}")]
+    Module {
+        /// The other plan.
+        plan: names::PlanId,
+        /// The module.
+        module: ModuleName,
+    },
+    /// Another plan is under way on one of its machines.
+    #[error("it waits for plan {plan}, which is under way on {machine}")]
+    Machine {
+        /// The other plan.
+        plan: names::PlanId,
+        /// The machine.
+        machine: MachineName,
+    },
+    /// A person holds one of its modules.
+    #[error("{module} is held by {by}: {why}")]
+    Held {
+        /// The module.
+        module: ModuleName,
+        /// Who holds it.
+        by: String,
+        /// Why.
+        why: String,
+    },
+    /// None of its modules runs anywhere.
+    #[error("no machine is assigned any of its modules; assign one with `controller assign`")]
+    NoMachine,
+}
+
+/// Begins the oldest queued plan that may begin.
+pub(crate) fn begin(state: &State, now: DateTime<Utc>) -> Option<Step> {
+    let queued = state.records.plans.values().filter(|plan| plan.state == PlanState::Queued);
+    let plan = queued.into_iter().find(|plan| waits(state, plan).is_none())?;
+    if let Some(module) = condemned(state, plan) {
+        let mut plan = plan.clone();
+        let by = format!(
+            "the rule that a condemned build is not sent: {module} was condemned while the plan waited"
+        );
+        plan.state = PlanState::Stopped { by, place: None };
+        let mut step = Step::new(format!("plan {} asks for a condemned build", plan.id));
+        step.put(plan);
+        return Some(step);
+    }
+    Some(begun(state, now, plan))
+}
+
+/// What a plan that has not begun waits for; `None` when it may begin.
+pub(crate) fn waits(state: &State, plan: &Plan) -> Option<Waits> {
+    let machines = machines_of(state, plan);
+    if machines.is_empty() {
+        return Some(Waits::NoMachine);
+    }
+    for it in plan.moves() {
+        let module = state.records.modules.get(&it.module);
+        if let Some(hold) = module.and_then(|module| module.hold.as_ref()) {
+            return Some(Waits::Held {
+                module: it.module.clone(),
+                by: hold.by.clone(),
+                why: hold.why.clone(),
+            });
+        }
+    }
+    let others =
+        state.records.plans.values().filter(|other| other.is_moving() && other.id != plan.id);
+    for other in others {
+        if let Some(shared) = plan.moves().find(|it| other.move_of(&it.module).is_some()) {
+            return Some(Waits::Module { plan: other.id.clone(), module: shared.module.clone() });
+        }
+        if let Some(shared) = machines_of(state, other).intersection(&machines).next() {
+            return Some(Waits::Machine { plan: other.id.clone(), machine: shared.clone() });
+        }
+    }
+    None
+}
+
+fn machines_of(state: &State, plan: &Plan) -> BTreeSet<MachineName> {
+    let modules = plan.moves().filter_map(|it| state.records.modules.get(&it.module));
+    let assigned = modules.flat_map(|module| state.assigned(module));
+    assigned.map(|machine| machine.name.clone()).chain(plan.sent.keys().cloned()).collect()
+}
+
+/// A module whose build was condemned after the plan was asked for; a retry asks for such builds on purpose.
+fn condemned<'a>(state: &State, plan: &'a Plan) -> Option<&'a ModuleName> {
+    match plan.asked {
+        Asked::Retry { .. } => None,
+        Asked::Release => {
+            plan.moves().find(|it| state.records.is_condemned(&it.to)).map(|it| &it.module)
+        }
+    }
+}
+
+fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
+    let mut plan = plan.clone();
+    let mut step = Step::new(format!("plan {} begins", plan.id));
+    for it in plan.tiers.iter_mut().flat_map(|tier| &mut tier.moves) {
+        it.from = put_back_target(state, &it.module, &it.to);
+        it.trial = state.records.trial(&it.to);
+        if let Some(module) = state.records.modules.get(&it.module) {
+            let mut module = module.clone();
+            module.registered = Some(it.to.clone());
+            step.put(module);
+        }
+    }
+    if let Some(tier) = plan.tiers.first_mut() {
+        share(state, now, tier);
+    }
+    plan.state = PlanState::Sending { place: Place { tier: 0, wave: 0 } };
+    step.put(plan);
+    step
+}
+
+/// The build that would be put back: the last one that passed, else the registered one unless it is condemned. Never the
+/// build that is to be sent.
+pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) -> Option<BuildId> {
+    let proven = state.records.last_proven(module).map(|build| build.id.clone());
+    let registered = state.records.modules.get(module).and_then(|module| module.registered.clone());
+    let registered = registered.filter(|build| !state.records.is_condemned(build));
+    let kept = registered.filter(|build| state.records.builds.contains_key(build));
+    proven.filter(|build| build != to).or(kept).filter(|build| build != to)
+}
+
+/// Shares out a tier's machines into waves, as they are now. A machine that a person holds is left out.
+pub(crate) fn share(state: &State, now: DateTime<Utc>, tier: &mut Tier) {
+    let modules: Vec<_> =
+        tier.moves.iter().filter_map(|it| state.records.modules.get(&it.module)).collect();
+    let assigned: BTreeSet<&MachineName> = modules
+        .iter()
+        .flat_map(|module| state.assigned(module))
+        .map(|machine| &machine.name)
+        .collect();
+    let machines = assigned.into_iter().filter_map(|name| state.records.machines.get(name));
+    let mut candidates: Vec<_> = machines
+        .filter(|machine| machine.hold.is_none())
+        .map(|machine| candidate(state, now, tier, machine))
+        .collect();
+    rank(&mut candidates);
+    tier.first = explain(&candidates);
+    let (here, away): (Vec<_>, Vec<_>) = candidates
+        .into_iter()
+        .map(|candidate| candidate.machine)
+        .partition(|machine| state.is_heard(machine, now));
+    // Of several modules the one with the most waves is the most careful, and decides for all.
+    let waves = modules.iter().map(|module| &module.waves).max_by_key(|waves| waves.sizes().len());
+    tier.waves = waves.map(|waves| share_out(waves, &here, &away)).unwrap_or_default();
+}
+
+fn candidate(state: &State, now: DateTime<Utc>, tier: &Tier, machine: &Machine) -> Candidate {
+    let name = &machine.name;
+    let healthy =
+        state.sightings.get(name).is_some_and(|sighting| facts::is_healthy(sighting, now));
+    let labelled = machine
+        .labels
+        .iter()
+        .any(|(key, value)| key.as_str() == "bellwether" && value.as_str() == "true");
+    let meets = Preference::ALL.into_iter().filter(|preference| match preference {
+        Preference::Labelled => labelled,
+        Preference::Healthy => healthy,
+        Preference::NoCondition => facts::baseline(state, name).conditions.is_empty(),
+        Preference::RunsAll => tier.moves.iter().all(|it| state.is_assigned(&it.module, name)),
+        Preference::NotLead => !machine.roles.contains(&Role::LeadMachine),
+        Preference::NotBus => !machine.roles.contains(&Role::Bus),
+    });
+    let declared = state.records.declared.get(name);
+    let load = declared.into_iter().flat_map(|declared| declared.declaration.modules.values());
+    Candidate {
+        machine: name.clone(),
+        meets: meets.collect(),
+        load: load.map(|module| module.instances.len()).sum(),
+    }
+}

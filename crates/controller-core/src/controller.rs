@@ -1,0 +1,427 @@
+//! The controller's core: facts in, decisions out.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use inventory::{Epoch, Machine};
+use names::MachineName;
+use wire::{
+    DeclareReply, Hello, HelloReply, Report, ReportReply, Statement,
+    api::{Answer, Ask, Refusal, RefusalKind},
+};
+
+use crate::{
+    ask::{self, Asking},
+    begin, catch_up, deliver, doctor, judge,
+    judge::Judged,
+    plan::PlanState,
+    put_back,
+    record::{KeptReport, Record, Told},
+    records::Records,
+    send,
+    sighting::Delivery,
+    state::{Rules, State},
+    step::{Effect, Step},
+    timeline::Anchor,
+};
+
+/// While a gate is open the timeline is kept at least this often, so that a restart knows for how long nobody observed.
+const CLOCK_KEPT_EVERY: TimeDelta = TimeDelta::seconds(10);
+
+/// How long nothing is written after a write that did not land: a full disk does not empty itself within milliseconds.
+const RETRY_AFTER: TimeDelta = TimeDelta::seconds(2);
+
+/// The controller's core. It decides and never acts: whoever drives it lands what a [`Step`] says, tells it so, and then
+/// carries out the rest of the step.
+///
+/// ```text
+/// hear_…, delivered, tick        what happened
+/// next → land → landed → do → carried_out        until next has nothing more
+/// ask → land → landed → do → carried_out → answer
+/// ```
+///
+/// Its memory of documents is what landed: a step that did not land has changed nothing, and comes again.
+#[derive(Debug)]
+pub struct Controller {
+    state: State,
+    /// Machines whose newest statement has not been taken into the conditions.
+    restated: BTreeSet<MachineName>,
+    /// Something happened that a gate may depend on.
+    judging_due: bool,
+    /// Time has passed, so what depends on time alone is looked at.
+    ticked: bool,
+    /// The inventory changed, or it is not known whether it did.
+    inventory_changed: bool,
+    /// The newest event that was told.
+    told: Told,
+    /// Nothing is written before this time, and why.
+    held_off: Option<HeldOff>,
+}
+
+/// Why nothing is written for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldOff {
+    /// Until when.
+    pub until: DateTime<Utc>,
+    /// Since when nothing landed.
+    pub since: DateTime<Utc>,
+    /// What the store said last.
+    pub why: String,
+}
+
+impl Controller {
+    /// Goes on from what landed. `gap` is how long nobody observed anything: the bounds of open gates move by it.
+    pub fn restore(
+        rules: Rules,
+        epoch: Epoch,
+        records: Records,
+        now: DateTime<Utc>,
+        gap: TimeDelta,
+    ) -> Self {
+        let told = records.told;
+        let mut state = State { rules, epoch, records, sightings: Default::default() };
+        let gap = gap.to_std().unwrap_or_default();
+        for plan in state.records.plans.values_mut() {
+            if let PlanState::Judging { gate, .. } = &mut plan.state {
+                gate.unobserved(gap);
+            }
+        }
+        for machine in state.records.machines.keys() {
+            state.sightings.entry(machine.clone()).or_default().expected = Some(now);
+        }
+        Self {
+            state,
+            restated: BTreeSet::new(),
+            judging_due: true,
+            ticked: true,
+            inventory_changed: true,
+            told,
+            held_off: None,
+        }
+    }
+
+    /// All that it knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Why nothing is written for now; `None` when the last write landed.
+    pub fn held_off(&self) -> Option<&HeldOff> {
+        self.held_off.as_ref()
+    }
+
+    /// A machine says who it is and what it holds.
+    pub fn hear_hello(&mut self, now: DateTime<Utc>, hello: Hello) -> Result<HelloReply, Stranger> {
+        let machine = hello.machine.clone();
+        self.check_known(&machine)?;
+        let declared =
+            self.state.records.declared.get(&machine).map(|declared| &declared.declaration);
+        let held = hello.held.as_ref().map(|held| held.number);
+        let sighting = self.state.sightings.entry(machine).or_default();
+        let is_held = declared.map(|declaration| declaration.number) == held;
+        // What it says it holds is what it has, whatever was answered before: its disk may have been put back.
+        match (is_held, held) {
+            (true, Some(number)) => sighting.delivery = Delivery::Taken { number },
+            (true, None) => {}
+            (false, _) => sighting.delivery = Delivery::NotTried,
+        }
+        sighting.take_hello(now, hello);
+        self.judging_due = true;
+        Ok(HelloReply { declaration: declared.filter(|_| !is_held).cloned() })
+    }
+
+    /// A machine states the health of all that it runs.
+    pub fn hear_statement(
+        &mut self,
+        now: DateTime<Utc>,
+        statement: Statement,
+    ) -> Result<(), Stranger> {
+        self.check_known(&statement.machine)?;
+        let machine = statement.machine.clone();
+        if self.state.sightings.entry(machine.clone()).or_default().take_statement(now, statement) {
+            self.restated.insert(machine);
+            self.judging_due = true;
+        }
+        Ok(())
+    }
+
+    /// A machine reports what came of a declaration. The step keeps the report; only then may it be acknowledged. An older
+    /// report than the one kept is acknowledged as it is, so that nobody sends it for ever.
+    pub fn hear_report(
+        &mut self,
+        now: DateTime<Utc>,
+        report: Report,
+    ) -> Result<(Step, ReportReply), Stranger> {
+        self.check_known(&report.machine)?;
+        self.state.sightings.entry(report.machine.clone()).or_default().heard = Some(now);
+        let reply = ReportReply { declaration: report.declaration, revision: report.revision };
+        let place = |report: &Report| (report.declaration, report.revision);
+        let kept = self.state.records.reports.get(&report.machine);
+        let mut step = Step::default();
+        if kept.is_none_or(|kept| place(&kept.report) < place(&report)) {
+            step.why = format!("{} reports on declaration {}", report.machine, report.declaration);
+            step.put(KeptReport { at: now, report });
+        }
+        Ok((step, reply))
+    }
+
+    /// A machine answered a declaration that was sent, or did not (`None`).
+    pub fn delivered(
+        &mut self,
+        now: DateTime<Utc>,
+        machine: &MachineName,
+        number: inventory::DeclarationNumber,
+        reply: Option<DeclareReply>,
+    ) {
+        let Some(sighting) = self.state.sightings.get_mut(machine) else { return };
+        match reply {
+            // The pause before the next try began when it was sent.
+            None => {}
+            Some(DeclareReply::Taken) => {
+                sighting.heard = Some(now);
+                sighting.delivery = Delivery::Taken { number };
+            }
+            Some(DeclareReply::Refused(why)) => {
+                sighting.heard = Some(now);
+                sighting.delivery = Delivery::Refused { number, why, at: now };
+            }
+        }
+    }
+
+    /// Time has passed. To be called at least every few seconds.
+    pub fn tick(&mut self) {
+        self.ticked = true;
+        self.judging_due = true;
+    }
+
+    /// A person's request: what to land and do before the answer is given, and the answer.
+    pub fn ask(&self, asking: Asking<'_>, ask: Ask) -> Result<(Step, Answer), Refusal> {
+        ask::ask(&self.state, asking, ask)
+    }
+
+    /// Adds a machine, or changes what is known of it.
+    pub fn enroll(&self, machine: Machine) -> Step {
+        if self.state.records.machines.get(&machine.name) == Some(&machine) {
+            return Step::default();
+        }
+        let mut step = Step::new(format!("{} is enrolled", machine.name));
+        step.put(machine);
+        step
+    }
+
+    /// The next thing to do; `None` when there is nothing until something happens.
+    pub fn next(&mut self, moment: &Anchor) -> Option<Step> {
+        let now = moment.at;
+        if self.held_off.as_ref().is_some_and(|held_off| now < held_off.until) {
+            return None;
+        }
+        let mut step = self
+            .retell()
+            .or_else(|| self.put_back(now))
+            .or_else(|| self.judge(now))
+            .or_else(|| send::send(&self.state, now))
+            .or_else(|| begin::begin(&self.state, now))
+            .or_else(|| self.catch_up(now))
+            .or_else(|| self.examine(now))
+            .or_else(|| self.keep_clock(moment))
+            .or_else(|| self.deliver(now))?;
+        if !step.land.is_empty() {
+            self.add_bookkeeping(&mut step, moment);
+        }
+        Some(step)
+    }
+
+    /// What a step says has landed: from here on it is so.
+    pub fn landed(&mut self, now: DateTime<Utc>, step: &Step) {
+        self.held_off = None;
+        for write in &step.land {
+            self.state.records.apply(write);
+            if let crate::step::Write::Put(record) = write {
+                self.note_change(now, record);
+            }
+        }
+    }
+
+    /// What a step says did not land, or nobody knows whether it did. It counts as not done, and comes again; nothing that
+    /// rests on it is done meanwhile.
+    pub fn not_landed(&mut self, now: DateTime<Utc>, why: String) {
+        let since = self.held_off.as_ref().map_or(now, |held_off| held_off.since);
+        let until = now.checked_add_signed(RETRY_AFTER).unwrap_or(now);
+        self.held_off = Some(HeldOff { until, since, why });
+        self.inventory_changed = true;
+        self.judging_due = true;
+        self.ticked = true;
+    }
+
+    /// The effects of a step are on their way.
+    pub fn carried_out(&mut self, now: DateTime<Utc>, step: &Step) {
+        for effect in &step.then {
+            match effect {
+                Effect::Tell(_) => self.told.number = self.state.records.last_event(),
+                Effect::Send(declaration) => {
+                    let sighting =
+                        self.state.sightings.entry(declaration.machine.clone()).or_default();
+                    let number = declaration.number;
+                    let tries = match &sighting.delivery {
+                        Delivery::Trying { number: before, tries, .. } if *before == number => {
+                            tries.saturating_add(1)
+                        }
+                        Delivery::Trying { .. }
+                        | Delivery::NotTried
+                        | Delivery::Taken { .. }
+                        | Delivery::Refused { .. } => 1,
+                    };
+                    sighting.delivery = Delivery::Trying { number, at: now, tries };
+                }
+            }
+        }
+    }
+
+    /// The answer when what a request rests on did not land.
+    pub fn not_kept(why: &str) -> Refusal {
+        Refusal {
+            kind: RefusalKind::NotKept,
+            why: format!("it could not be written down, so it was not done: {why}"),
+            hint: Some(
+                "see `controller conditions`; ask again when the store can be written".into(),
+            ),
+        }
+    }
+
+    fn check_known(&self, machine: &MachineName) -> Result<(), Stranger> {
+        match self.state.records.machines.contains_key(machine) {
+            true => Ok(()),
+            false => Err(Stranger { machine: machine.clone() }),
+        }
+    }
+
+    fn note_change(&mut self, now: DateTime<Utc>, record: &Record) {
+        match record {
+            Record::Machine(machine) => {
+                self.inventory_changed = true;
+                self.state.sightings.entry(machine.name.clone()).or_default().expected = Some(now);
+            }
+            Record::Module(_) | Record::Plan(_) | Record::Declared(_) => {
+                self.inventory_changed = true;
+                self.judging_due = true;
+            }
+            Record::Report(_) => self.judging_due = true,
+            Record::Build(_)
+            | Record::Verdict(_)
+            | Record::Conditions(_)
+            | Record::Event(_)
+            | Record::Told(_)
+            | Record::Clock(_) => {}
+        }
+    }
+
+    /// Tells what landed before a crash and may not have been told.
+    fn retell(&self) -> Option<Step> {
+        let from = self.told.number.checked_add(1)?;
+        let untold = self.state.records.events.range(from..).map(|(_, event)| event.clone());
+        let then: Vec<_> = untold.map(|event| Effect::Tell(Box::new(event))).collect();
+        let why = "events that may not have been told".into();
+        (!then.is_empty()).then_some(Step { why, land: Vec::new(), then })
+    }
+
+    fn put_back(&self, now: DateTime<Utc>) -> Option<Step> {
+        self.state.records.plans.values().find_map(|plan| put_back::advance(&self.state, now, plan))
+    }
+
+    /// Judges every open gate once for all that has happened since the last time.
+    fn judge(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if !self.judging_due {
+            return None;
+        }
+        let ids: Vec<_> = self.state.records.plans.keys().cloned().collect();
+        for id in ids {
+            let judged = self
+                .state
+                .records
+                .plans
+                .get(&id)
+                .and_then(|plan| judge::judge(&self.state, now, plan));
+            match judged {
+                None => {}
+                Some(Judged::Step(step)) => return Some(*step),
+                Some(Judged::Seen(seen)) => {
+                    // What is only seen needs no write: a restart sees it again.
+                    if let Some(PlanState::Judging { gate, .. }) =
+                        self.state.records.plans.get_mut(&id).map(|plan| &mut plan.state)
+                    {
+                        *gate = seen;
+                    }
+                }
+            }
+        }
+        self.judging_due = false;
+        None
+    }
+
+    fn catch_up(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if !self.inventory_changed {
+            return None;
+        }
+        let step = catch_up::catch_up(&self.state, now);
+        self.inventory_changed = step.is_some();
+        step
+    }
+
+    /// Runs the probes: that of a machine's statements for each that arrived, the others when time has passed.
+    fn examine(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if self.restated.is_empty() && !self.ticked {
+            return None;
+        }
+        let (mut keeper, mut events) = match self.ticked {
+            true => doctor::examine(&self.state, now),
+            false => (self.state.records.conditions.clone(), Vec::new()),
+        };
+        for machine in &self.restated {
+            events.extend(doctor::take_statement(&mut keeper, &self.state, now, machine));
+        }
+        self.restated.clear();
+        let step = doctor::step(&self.state, now, keeper.clone(), &events);
+        if step.is_none() {
+            // Only counts and times of what is open already: a restart counts on from what it finds.
+            self.state.records.conditions = keeper;
+        }
+        step
+    }
+
+    fn keep_clock(&self, moment: &Anchor) -> Option<Step> {
+        let mut plans = self.state.records.plans.values();
+        let is_open = plans.any(|plan| matches!(plan.state, PlanState::Judging { .. }));
+        let kept = self.state.records.clock.as_ref();
+        let is_due = kept.is_none_or(|kept| moment.at - kept.at >= CLOCK_KEPT_EVERY);
+        let mut step = Step::new("the clock is kept");
+        step.put(moment.clone());
+        (is_open && is_due).then_some(step)
+    }
+
+    fn deliver(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if !self.ticked {
+            return None;
+        }
+        let step = deliver::deliver(&self.state, now);
+        self.ticked = step.is_some();
+        step
+    }
+
+    /// What goes along with whatever lands.
+    fn add_bookkeeping(&self, step: &mut Step, moment: &Anchor) {
+        if !step.land.iter().any(|write| matches!(write, crate::step::Write::Put(it) if matches!(**it, Record::Clock(_)))) {
+            step.put(moment.clone());
+        }
+        if self.told > self.state.records.told {
+            step.put(self.told);
+        }
+    }
+}
+
+/// A machine that nobody enrolled speaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no machine `{machine}` is enrolled")]
+pub struct Stranger {
+    /// The name that it gives.
+    pub machine: MachineName,
+}

@@ -1,0 +1,39 @@
+//! What machines report of builds that were put back.
+
+use wire::ModuleOutcome;
+
+use crate::{
+    failure::{self, Awaited, Refusal, Reported},
+    state::State,
+};
+
+/// What a machine has reported of one module that was put back there; `None` while it has reported nothing that counts.
+///
+/// A report on a later declaration counts too, as long as it speaks of the same build: a machine that was away may be
+/// declared something else besides before it answers.
+pub(crate) fn of(state: &State, awaited: &Awaited<'_>) -> Option<failure::Report> {
+    let kept = state.records.reports.get(awaited.machine)?;
+    let module = kept.report.modules.get(awaited.module)?;
+    let declared = state.records.declared.get(awaited.machine)?;
+    let wanted = declared.declaration.modules.get(awaited.module)?;
+    if kept.report.declaration.0 < awaited.declaration
+        || module.build.as_ref() != Some(&wanted.build)
+    {
+        return None;
+    }
+    Some(failure::Report {
+        machine: awaited.machine.to_owned(),
+        module: awaited.module.to_owned(),
+        declaration: awaited.declaration,
+        outcome: match &module.outcome {
+            ModuleOutcome::Applied => Reported::Applied,
+            ModuleOutcome::Failed { instance, why } => {
+                Reported::Failed { why: format!("{instance}: {why}") }
+            }
+            ModuleOutcome::Refused { rule } => {
+                Reported::Refused(Refusal::Rule { rule: rule.clone() })
+            }
+            ModuleOutcome::Unable { why, .. } => Reported::Other { said: why.clone() },
+        },
+    })
+}

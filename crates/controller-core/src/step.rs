@@ -1,0 +1,50 @@
+//! What the core decides at one time: what must land, and what may then be done.
+
+use inventory::Declaration;
+use wire::Event;
+
+use crate::record::{Record, RecordKey};
+
+/// One decision. Whoever carries it out lands all of [`Step::land`] first and tells the core so; only then comes
+/// [`Step::then`], in order. Both can be repeated without harm, so a process that dies anywhere in it goes on from
+/// what landed.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
+pub struct Step {
+    /// Why, in a few words, for logs and transcripts.
+    pub why: String,
+    /// Documents to write, in this order; all at once where the store can.
+    pub land: Vec<Write>,
+    /// What others can act on.
+    pub then: Vec<Effect>,
+}
+
+/// One change of one document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// Keep it.
+    Put(Box<Record>),
+    /// Forget it.
+    Delete(RecordKey),
+}
+
+/// What others can act on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Send a machine this declaration. It answers whether it keeps it; what came of it is in its report.
+    Send(Box<Declaration>),
+    /// Tell everyone who listens.
+    Tell(Box<Event>),
+}
+
+impl Step {
+    /// A decision with nothing in it yet.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), ..Self::default() }
+    }
+
+    /// Adds a document to keep.
+    pub fn put(&mut self, record: impl Into<Record>) {
+        self.land.push(Write::Put(Box::new(record.into())));
+    }
+}
