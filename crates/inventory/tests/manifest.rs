@@ -91,6 +91,13 @@ fn json_has_the_shape_of_the_file_and_leaves_defaults_out() {
 }
 
 #[test]
+fn json_says_all_that_the_file_says() {
+    let manifest = Manifest::from_toml(include_str!("manifests/blog.toml")).unwrap();
+    let json = serde_json::to_string(&manifest).unwrap();
+    assert_eq!(serde_json::from_str::<Manifest>(&json).unwrap(), manifest);
+}
+
+#[test]
 fn json_is_checked_as_the_file_is() {
     let cases = [
         (
@@ -103,6 +110,10 @@ fn json_is_checked_as_the_file_is() {
         (
             r#"{"module":{"swap":1},"x":1.5}"#,
             "module.name: is missing; the module's name is wanted; module.swap: a text in quotes is wanted, this is a number; x: unknown key; allowed are `module`, `resource`, `tool` and `gate`",
+        ),
+        (
+            r#"{"module":{"name":"m"},"gate":{"passes":18446744073709551615}}"#,
+            "gate.passes: a number is wanted, this is a number that is too large",
         ),
         ("[]", "a table is wanted, this is a list"),
     ];

@@ -105,9 +105,15 @@ fn a_fault_of_a_resource_is_told_with_its_place_its_field_and_what_is_allowed() 
 
 #[test]
 fn a_fault_of_the_gate_is_told_with_its_place_its_field_and_what_is_allowed() {
+    let cases =
+        [("passes = 1000001", "4:10: gate.passes: 1000001 is not allowed; 1 to 1000000 is")];
+    check("[module]\nname = \"m\"\n[gate]\n", &cases);
+}
+
+#[test]
+fn a_bound_shorter_than_the_passes_take_is_refused_where_it_is_declared() {
+    // What is not said is the default: 3 passes, 40 s apart, within 10 minutes.
     let cases = [
-        ("passes = 1000001", "4:10: gate.passes: 1000001 is not allowed; 1 to 1000000 is"),
-        // With the passes and their distance that are the default.
         (
             "bound = \"79s\"",
             "3:1: gate: no build could ever pass: the passes take 80s, longer than the bound of 79s",

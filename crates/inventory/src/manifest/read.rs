@@ -67,9 +67,10 @@ fn module(field: Field, found: &mut Found) -> Result<Module, Reported> {
         field.choice(found, &[Swap::Overlap, Swap::Hold].map(|swap| (swap.word(), swap)))
     });
     let mut earlier = Taken::default();
-    // A module that came after itself would never come.
-    let own = name.as_ref().map_or("", ModuleName::as_str);
-    earlier.0.insert(own.to_owned(), "module.name".to_owned());
+    if let Ok(name) = &name {
+        // A module that came after itself would never come.
+        earlier.0.insert(name.to_string(), "module.name".to_owned());
+    }
     let after = table.or(found, ("after", Vec::new()), |field, found| {
         field.items(found, "a list of modules", |field, found| earlier.name(field, found))
     });

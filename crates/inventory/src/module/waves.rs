@@ -20,7 +20,7 @@ pub enum WaveSize {
 
 /// A share in percent, 1 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Percent(u8);
+pub struct Percent(u32);
 
 /// The text is none of the three forms.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,12 +34,12 @@ pub struct WaveSizeError {
 
 impl Percent {
     /// `None` unless it is 1 to 100.
-    pub const fn new(percent: u8) -> Option<Self> {
+    pub const fn new(percent: u32) -> Option<Self> {
         if 1 <= percent && percent <= 100 { Some(Self(percent)) } else { None }
     }
 
     /// The number before the `%`.
-    pub const fn get(self) -> u8 {
+    pub const fn get(self) -> u32 {
         self.0
     }
 
@@ -65,14 +65,14 @@ impl FromStr for WaveSize {
     type Err = WaveSizeError;
 
     fn from_str(text: &str) -> Result<Self, WaveSizeError> {
-        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        // The core library would take a sign too.
+        let number = |digits: &str| {
+            digits.bytes().all(|b| b.is_ascii_digit()).then_some(digits)?.parse().ok()
+        };
         let size = match text.strip_suffix('%') {
-            _ if text == "rest" => Some(Self::Rest),
-            Some(share) if digits(share) => {
-                share.parse().ok().and_then(Percent::new).map(Self::Share)
-            }
-            None if digits(text) => text.parse().ok().map(Self::Count),
-            Some(_) | None => None,
+            Some(share) => number(share).and_then(Percent::new).map(Self::Share),
+            None if text == "rest" => Some(Self::Rest),
+            None => number(text).and_then(NonZeroU32::new).map(Self::Count),
         };
         size.ok_or_else(|| WaveSizeError { text: excerpt(text) })
     }

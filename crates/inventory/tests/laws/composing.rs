@@ -70,7 +70,7 @@ fn records() -> impl Strategy<Value = Fleet> {
         modules,
         builds: builds
             .into_iter()
-            .map(|(number, module)| fleet::build(number, module, &[number]))
+            .map(|(number, module)| fleet::build(number, module, &[number, 99]))
             .collect(),
     })
 }
@@ -93,7 +93,8 @@ proptest! {
         let (assignments, modules, builds) = shuffled;
         let modules = modules.into_iter().zip(assignments).rev();
         let modules = modules.map(|(module, assignments)| Module { assignments, ..module }).collect();
-        let other = Fleet { modules, builds, ..fleet.clone() };
+        let mut other = Fleet { modules, builds, ..fleet.clone() };
+        other.builds.iter_mut().for_each(|build| build.artifacts.reverse());
         prop_assert_eq!(fleet.compose(), other.compose());
         let digest = |fleet: &Fleet| fleet.declared().map(|declaration| declaration.digest());
         prop_assert_eq!(digest(&fleet), digest(&other));
