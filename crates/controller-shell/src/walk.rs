@@ -1,0 +1,138 @@
+//! Walks one step: what must land, then what may be done. No choice is made here.
+
+use std::time::Duration;
+
+use bus::{Bus, Subject};
+use chrono::{DateTime, Utc};
+use controller_core::{Controller, Effect, Step, Write};
+use inventory::Declaration;
+use names::MachineName;
+use store::{Batch, Entry, Expect, Key, Store};
+use tokio::sync::mpsc;
+use wire::{Declare, DeclareReply, Envelope, subject};
+
+/// How long a machine has to say whether it keeps a declaration.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
+/// How the controller names itself on the bus.
+pub(crate) const SENDER: &str = "controller";
+
+/// What came back from a machine that was sent a declaration.
+#[derive(Debug)]
+pub(crate) struct Delivered {
+    pub(crate) machine: MachineName,
+    pub(crate) number: inventory::DeclarationNumber,
+    pub(crate) reply: Option<DeclareReply>,
+}
+
+/// Why a step did not land.
+#[derive(Debug, thiserror::Error)]
+enum NotLanded {
+    #[error("a document cannot be written as text: {0}")]
+    Encode(#[from] serde_json::Error),
+    #[error("{0}")]
+    Key(#[from] store::KeyError),
+    #[error("{0}")]
+    Batch(#[from] store::BatchError),
+    #[error("{0}")]
+    Commit(#[from] store::CommitError),
+}
+
+/// Lands a step and then does the rest of it; the error is what the store says, and nothing of the rest was done then.
+pub(crate) async fn walk<S: Store, B: Bus>(
+    core: &mut Controller,
+    store: &S,
+    bus: &B,
+    deliveries: &mpsc::Sender<Delivered>,
+    now: DateTime<Utc>,
+    step: &Step,
+) -> Result<(), String> {
+    if let Err(error) = land(store, step).await {
+        let why = with_sources(&error);
+        core.not_landed(now, why.clone());
+        return Err(why);
+    }
+    core.landed(now, step);
+    for effect in &step.then {
+        match effect {
+            Effect::Tell(event) => tell(bus, now, event).await,
+            Effect::Send(declaration) => send(bus, deliveries, now, declaration),
+        }
+    }
+    core.carried_out(now, step);
+    Ok(())
+}
+
+async fn land<S: Store>(store: &S, step: &Step) -> Result<(), NotLanded> {
+    if step.land.is_empty() {
+        return Ok(());
+    }
+    let entries = step.land.iter().map(entry).collect::<Result<_, _>>()?;
+    store.commit(Batch::new(entries)?).await?;
+    Ok(())
+}
+
+fn entry(write: &Write) -> Result<Entry, NotLanded> {
+    // The lock on the store keeps every other writer out, so there is nothing to compare with.
+    Ok(match write {
+        Write::Put(record) => Entry::put(key(&record.key())?, Expect::Any, record.encode()?),
+        Write::Delete(record) => Entry::delete(key(record)?, Expect::Any),
+    })
+}
+
+fn key(record: &controller_core::RecordKey) -> Result<Key, store::KeyError> {
+    record.to_string().parse()
+}
+
+/// An event that cannot be told is not lost: it is kept, and people find it there.
+async fn tell<B: Bus>(bus: &B, now: DateTime<Utc>, event: &wire::Event) {
+    let id = format!("event-{}-{}", event.kind, event.at.timestamp_micros());
+    let envelope = Envelope::new(id, SENDER.into(), now, event.clone());
+    let subject = subject::event(&event.kind).parse::<Subject>();
+    if let (Ok(subject), Ok(bytes)) = (subject, envelope.encode()) {
+        let _ = bus.publish(&subject, bytes.into()).await;
+    }
+}
+
+/// Asks in the background, so that a machine that does not answer keeps nobody waiting; the core asks again by itself.
+fn send<B: Bus>(
+    bus: &B,
+    deliveries: &mpsc::Sender<Delivered>,
+    now: DateTime<Utc>,
+    declaration: &Declaration,
+) {
+    let (bus, deliveries) = (bus.clone(), deliveries.clone());
+    let (machine, number) = (declaration.machine.clone(), declaration.number);
+    let declare = Declare { declaration: declaration.clone() };
+    let envelope =
+        Envelope::new(format!("declare-{machine}-{number}"), SENDER.into(), now, declare);
+    tokio::spawn(async move {
+        let reply = request(&bus, &machine, &envelope).await;
+        // The receiver is gone only when the controller is.
+        let _ = deliveries.send(Delivered { machine, number, reply }).await;
+    });
+}
+
+async fn request<B: Bus>(
+    bus: &B,
+    machine: &MachineName,
+    envelope: &Envelope<Declare>,
+) -> Option<DeclareReply> {
+    let subject = subject::declare(machine).parse::<Subject>().ok()?;
+    let bytes = envelope.encode().ok()?;
+    let answer = bus.request(&subject, bytes.into(), ANSWER_WITHIN).await.ok()?;
+    Some(Envelope::<DeclareReply>::decode(&answer).ok()?.body)
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = error.source();
+    }
+    text
+}
