@@ -1,0 +1,66 @@
+//! What a health check asks, and what answer passes.
+
+mod http;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use host::{CheckFailed, Exit};
+use rustix::process::Signal;
+use tokio::net::TcpStream;
+
+use crate::engine::Leashed;
+use crate::host::with_port;
+use crate::leash::Errand;
+use crate::output;
+
+pub(crate) use http::http;
+
+/// The port accepts a connection.
+pub(crate) async fn tcp(address: SocketAddr) -> Result<(), CheckFailed> {
+    connect(address).await.map(drop)
+}
+
+async fn connect(address: SocketAddr) -> Result<TcpStream, CheckFailed> {
+    let connected = TcpStream::connect(address).await;
+    connected.map_err(|error| CheckFailed(format!("{address} does not connect: {error}")))
+}
+
+/// The errand of a command that checks the workload of another errand: in its place, as its user, in its environment.
+pub(crate) fn errand(workload: &Errand, command: &[String], address: SocketAddr) -> Errand {
+    Errand {
+        command: with_port(command, address.port()),
+        output: workload.output.with_added_extension("check"),
+        title: "check".to_owned(),
+        ..workload.clone()
+    }
+}
+
+/// The command ends with status 0. It is on a leash too, so nothing of it stays when its time is up.
+pub(crate) async fn exec(
+    leash: &[OsString],
+    errand: &Errand,
+    timeout: Duration,
+) -> Result<(), CheckFailed> {
+    let program = errand.command.first().map(String::as_str).unwrap_or_default();
+    let run = async {
+        let started = Leashed::start(leash, errand).await;
+        let leashed = started.map_err(|error| CheckFailed(format!("`{program}`: {error}")))?;
+        match tokio::time::timeout(timeout, leashed.ended()).await {
+            Ok(exit) => Ok(exit),
+            Err(_) => {
+                leashed.stop(Signal::KILL, Duration::ZERO).await;
+                let late = timeout.as_millis();
+                Err(CheckFailed(format!("`{program}` took more than {late} ms and was killed")))
+            }
+        }
+    };
+    let exit = run.await?;
+    if exit == Exit::Status(0) {
+        return Ok(());
+    }
+    let last = output::last_lines(&errand.output).pop();
+    let said = last.map_or_else(|| "without output".to_owned(), |line| format!("saying: {line}"));
+    Err(CheckFailed(format!("`{program}` ended with {exit}, {said}")))
+}

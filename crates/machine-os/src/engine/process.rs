@@ -1,0 +1,172 @@
+//! A process as the port knows it.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::{CheckFailed, Exit, Process};
+use inventory::{Check, Stop};
+use rustix::process::Signal;
+use tokio::task::spawn_blocking;
+use wire::ProcessIdentity;
+
+use crate::check;
+use crate::engine::Leashed;
+use crate::leash::Errand;
+use crate::listeners::{self, Answering};
+use crate::output;
+
+/// A process that the real machine runs. Its tree is killed with the last handle on it.
+#[derive(Debug, Clone)]
+pub struct OsProcess {
+    held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    leash: Vec<OsString>,
+    errand: Errand,
+    leashed: Leashed,
+    identity: ProcessIdentity,
+    address: SocketAddr,
+    /// On the clock that the port calls monotonic.
+    up_since: Duration,
+}
+
+impl OsProcess {
+    pub(crate) fn new(
+        leash: Vec<OsString>,
+        errand: Errand,
+        leashed: Leashed,
+        boot: wire::BootId,
+        address: SocketAddr,
+    ) -> Self {
+        let identity = ProcessIdentity { pid: leashed.pid(), started: leashed.started(), boot };
+        let up_since = crate::host::monotonic();
+        Self { held: Arc::new(Held { leash, errand, leashed, identity, address, up_since }) }
+    }
+
+    /// The numbers of its tree, while it is alive itself.
+    pub(crate) fn tree(&self) -> Option<Vec<u32>> {
+        self.held.leashed.tree()
+    }
+
+    /// Fails unless this process is alive and, given an address, alone answers there.
+    async fn is_answering(&self, address: Option<SocketAddr>) -> Result<(), CheckFailed> {
+        let process = self.clone();
+        let found = spawn_blocking(move || {
+            let Some(tree) = process.tree() else { return Err("the process is gone") };
+            match address.map(|address| listeners::answering(address, &tree)) {
+                None | Some(Answering::Them) => Ok(()),
+                Some(Answering::Nobody) => Err("nobody listens on its port"),
+                Some(Answering::Others) => Err("another process listens on its port"),
+            }
+        });
+        let found = found.await.unwrap_or(Err("it could not be looked at"));
+        found.map_err(|why| match address {
+            None => CheckFailed(why.to_owned()),
+            Some(address) => CheckFailed(format!("{why} ({address})")),
+        })
+    }
+
+    /// Asks over the network. Who listens is looked at before and after, so that the answer is this process's own.
+    async fn ask(
+        &self,
+        question: impl Future<Output = Result<(), CheckFailed>>,
+    ) -> Result<(), CheckFailed> {
+        let address = Some(dial(self.held.address));
+        self.is_answering(address).await?;
+        question.await?;
+        self.is_answering(address).await
+    }
+
+    async fn carry_out(&self, what: &Check, timeout: Duration) -> Result<(), CheckFailed> {
+        let address = dial(self.held.address);
+        match what {
+            Check::Http { path, body } => {
+                self.ask(check::http(address, path, body.as_deref())).await
+            }
+            Check::Tcp => self.ask(check::tcp(address)).await,
+            Check::Exec(command) => {
+                self.is_answering(None).await?;
+                let errand = check::errand(&self.held.errand, command, self.held.address);
+                check::exec(&self.held.leash, &errand, timeout).await?;
+                self.is_answering(None).await
+            }
+            Check::Alive(span) => {
+                self.is_answering(None).await?;
+                let up = crate::host::monotonic().saturating_sub(self.held.up_since);
+                if up >= span.as_duration() {
+                    return Ok(());
+                }
+                Err(CheckFailed(format!("it is up for less than {span}")))
+            }
+            Check::Notify => Err(CheckFailed(
+                "this machine has no way to hear what it says of itself".to_owned(),
+            )),
+        }
+    }
+
+    fn output(&self) -> PathBuf {
+        self.held.errand.output.clone()
+    }
+}
+
+impl Process for OsProcess {
+    fn identity(&self) -> &ProcessIdentity {
+        &self.held.identity
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.held.address
+    }
+
+    async fn ended(&self) -> Exit {
+        self.held.leashed.ended().await
+    }
+
+    async fn stop(&self, how: Stop) {
+        self.held.leashed.stop(signal(how.signal), how.grace.as_duration()).await;
+    }
+
+    async fn check(&self, what: &Check, timeout: Duration) -> Result<(), CheckFailed> {
+        let late = || CheckFailed(format!("no answer in {} ms", timeout.as_millis()));
+        match what {
+            // It minds its time itself, since what it started must be stopped whole.
+            Check::Exec(_) => self.carry_out(what, timeout).await,
+            Check::Http { .. } | Check::Tcp | Check::Notify | Check::Alive(_) => {
+                let asked = self.carry_out(what, timeout);
+                tokio::time::timeout(timeout, asked).await.unwrap_or_else(|_| Err(late()))
+            }
+        }
+    }
+
+    async fn last_lines(&self) -> Vec<String> {
+        let path = self.output();
+        spawn_blocking(move || output::last_lines(&path)).await.unwrap_or_default()
+    }
+}
+
+/// Where to ask a process that listens on `address`.
+pub(crate) fn dial(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        IpAddr::V4(_) | IpAddr::V6(_) => address.ip(),
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+fn signal(signal: inventory::Signal) -> Signal {
+    match signal {
+        inventory::Signal::Term => Signal::TERM,
+        inventory::Signal::Int => Signal::INT,
+        inventory::Signal::Quit => Signal::QUIT,
+        inventory::Signal::Hup => Signal::HUP,
+        inventory::Signal::Usr1 => Signal::USR1,
+        inventory::Signal::Usr2 => Signal::USR2,
+        inventory::Signal::Kill => Signal::KILL,
+    }
+}

@@ -1,0 +1,292 @@
+//! The port, implemented.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use host::{Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
+use names::{BuildId, ModuleName};
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use tokio::task::spawn_blocking;
+use wire::BootId;
+
+use crate::engine::{LeashError, Leashed, OsProcess, dial};
+use crate::install;
+use crate::leash::Errand;
+use crate::listeners::{self, Answering};
+use crate::user::{self, User};
+
+/// Where programs are looked for, by workloads too, when the agent's own environment does not say.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What a host needs to know.
+#[derive(Debug, Clone)]
+pub struct OsConfig {
+    /// The host's own folder: builds, output. It is made if it is not there.
+    pub root: PathBuf,
+    /// Where artifacts come from: a folder of files named by their digest.
+    pub artifacts: PathBuf,
+    /// Program and arguments that come to [`leash::main`](crate::leash::main).
+    pub leash: Vec<OsString>,
+    /// The `PATH` of workloads; `None`: a plain one.
+    pub path: Option<String>,
+}
+
+/// This machine. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct OsHost {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: OsConfig,
+    boot: BootId,
+}
+
+/// Why this machine cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The host's folder cannot be made ready.
+    #[error("the folder {} cannot be made ready", .folder.display())]
+    Folder {
+        /// Which folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel does not say which boot this is.
+    #[error("the boot cannot be told from others")]
+    Boot(#[source] io::Error),
+}
+
+impl OsHost {
+    /// Makes the host's folder ready. What an install that was interrupted left is removed.
+    ///
+    /// # Errors
+    /// Whatever [`OpenError`] says.
+    pub fn open(config: OsConfig) -> Result<Self, OpenError> {
+        let ready = |folder: PathBuf| {
+            fs::create_dir_all(&folder).map_err(|source| OpenError::Folder { folder, source })
+        };
+        let root = fs::create_dir_all(&config.root).and_then(|()| config.root.canonicalize());
+        let root =
+            root.map_err(|source| OpenError::Folder { folder: config.root.clone(), source })?;
+        let config = OsConfig { root, ..config };
+        install::clean(&config.root);
+        ready(config.root.join("builds"))?;
+        ready(config.root.join("output"))?;
+        let boot =
+            fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(OpenError::Boot)?;
+        let boot = BootId(boot.trim().to_owned());
+        Ok(Self { inner: Arc::new(Inner { config, boot }) })
+    }
+
+    fn build_folder(&self, module: &ModuleName, build: &BuildId) -> PathBuf {
+        install::folder(&self.inner.config.root, module, build)
+    }
+
+    fn path(&self) -> &str {
+        self.inner.config.path.as_deref().unwrap_or(PATH)
+    }
+
+    /// Looks at everything but the port, and says whom the workload runs as.
+    fn look(&self, spec: &ProcessSpec) -> Result<Option<User>, StartError> {
+        let program = spec.command.first().map(String::as_str).unwrap_or_default();
+        let folder = self.build_folder(&spec.module, &spec.build);
+        find_program(program, &folder, self.path())
+            .map_err(|why| StartError::Program { program: program.to_owned(), why })?;
+        if let Some(files) = spec.limits.files {
+            check_files(files).map_err(|why| StartError::Limit { what: "open files", why })?;
+        }
+        let Some(name) = &spec.user else { return Ok(None) };
+        user::find(name).map_err(|why| StartError::User { user: name.clone(), why })
+    }
+
+    /// Makes the errand of a workload that listens on `port`.
+    async fn errand(
+        &self,
+        spec: &ProcessSpec,
+        user: Option<User>,
+        port: u16,
+    ) -> Result<Errand, StartError> {
+        let output = self.inner.config.root.join("output");
+        let output = output.join(spec.module.as_str()).join(spec.instance.as_str());
+        let made = output.clone();
+        spawn_blocking(move || fs::create_dir_all(made))
+            .await
+            .map_err(failed("a task"))?
+            .map_err(failed("making the folder for its output"))?;
+        let mut environment = BTreeMap::from([("PATH".to_owned(), self.path().to_owned())]);
+        environment.extend(spec.environment.clone());
+        environment.insert("PORT".to_owned(), port.to_string());
+        Ok(Errand {
+            command: with_port(&spec.command, port),
+            environment,
+            folder: self.build_folder(&spec.module, &spec.build),
+            user,
+            files: spec.limits.files,
+            output: output.join(format!("{}.log", spec.resource)),
+            title: format!("execution {} of build {}", spec.execution, spec.build),
+        })
+    }
+}
+
+impl Host for OsHost {
+    type Process = OsProcess;
+
+    fn boot(&self) -> BootId {
+        self.inner.boot.clone()
+    }
+
+    fn clock(&self) -> Clock {
+        let now = clock_gettime(ClockId::Realtime);
+        let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+        let wall = DateTime::<Utc>::from_timestamp(now.tv_sec, nanoseconds).unwrap_or_default();
+        Clock { monotonic: monotonic(), wall }
+    }
+
+    async fn sleep_until(&self, until: Duration) {
+        tokio::time::sleep(until.saturating_sub(monotonic())).await;
+    }
+
+    async fn install(&self, bundle: &Bundle) -> Result<(), InstallError> {
+        let (config, bundle) = (self.inner.config.clone(), bundle.clone());
+        let installed =
+            spawn_blocking(move || install::install(&config.root, &config.artifacts, &bundle));
+        installed.await.unwrap_or_else(|error| {
+            let what = "the installing task".to_owned();
+            Err(InstallError::Failed { what, source: error.into() })
+        })
+    }
+
+    async fn verify(&self, spec: &ProcessSpec, ours: &[OsProcess]) -> Result<(), StartError> {
+        let (host, spec, ours) = (self.clone(), spec.clone(), ours.to_vec());
+        let looked = spawn_blocking(move || {
+            host.look(&spec)?;
+            let trees = ours.iter().filter_map(OsProcess::tree).flatten();
+            spec.listen.map_or(Ok(()), |address| check_port(address, &trees.collect::<Vec<_>>()))
+        });
+        looked.await.map_err(failed("a task"))?
+    }
+
+    async fn start(&self, spec: &ProcessSpec) -> Result<OsProcess, StartError> {
+        let (host, asked) = (self.clone(), spec.clone());
+        let looked = spawn_blocking(move || {
+            let user = host.look(&asked)?;
+            let address = match asked.listen {
+                Some(address) => check_port(address, &[]).map(|()| address),
+                None => free_address().map_err(failed("finding a free port")),
+            };
+            Ok((user, address?))
+        });
+        let (user, address) = looked.await.map_err(failed("a task"))??;
+        let errand = self.errand(spec, user, address.port()).await?;
+        let leash = self.inner.config.leash.clone();
+        let leashed = Leashed::start(&leash, &errand).await.map_err(|error| match error {
+            LeashError::Refused(why) => {
+                let program = spec.command.first().cloned().unwrap_or_default();
+                StartError::Program { program, why }
+            }
+            LeashError::NoLeash
+            | LeashError::Spawn(_)
+            | LeashError::Pipe(_)
+            | LeashError::Errand(_)
+            | LeashError::Silent => failed("starting its leash")(error),
+        })?;
+        Ok(OsProcess::new(leash, errand, leashed, self.boot(), address))
+    }
+}
+
+/// Since boot.
+pub(crate) fn monotonic() -> Duration {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
+    Duration::new(u64::try_from(tv_sec).unwrap_or(0), u32::try_from(tv_nsec).unwrap_or(0))
+}
+
+/// A number that nobody can guess and that no other start of a program gets: for an agent's incarnation.
+///
+/// # Errors
+/// When the kernel gives none.
+pub fn draw() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let length = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if length < bytes.len() {
+        return Err(io::Error::other("the kernel gave too little randomness"));
+    }
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// `${PORT}` in arguments becomes the port.
+pub(crate) fn with_port(command: &[String], port: u16) -> Vec<String> {
+    command.iter().map(|word| word.replace("${PORT}", &port.to_string())).collect()
+}
+
+fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    what: &str,
+) -> impl FnOnce(E) -> StartError {
+    let what = what.to_owned();
+    move |source| StartError::Failed { what, source: source.into() }
+}
+
+/// A port of this machine's own that nobody listens on now.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// Whether an address can be listened on once the processes of these trees are gone.
+fn check_port(address: SocketAddr, ours: &[u32]) -> Result<(), StartError> {
+    let Err(error) = TcpListener::bind(address) else { return Ok(()) };
+    let why = match (error.kind(), listeners::answering(dial(address), ours)) {
+        (io::ErrorKind::AddrInUse, Answering::Them) => return Ok(()),
+        (io::ErrorKind::AddrInUse, Answering::Others | Answering::Nobody) => {
+            "another process listens there; stop it, or give the module another address".to_owned()
+        }
+        (_, Answering::Them | Answering::Others | Answering::Nobody) => error.to_string(),
+    };
+    Err(StartError::Port { address, why })
+}
+
+fn find_program(program: &str, folder: &Path, path: &str) -> Result<(), String> {
+    if !folder.is_dir() {
+        return Err("its build is not installed".to_owned());
+    }
+    if program.contains('/') {
+        return executable(&folder.join(program));
+    }
+    let places = path.split(':').map(|place| Path::new(place).join(program));
+    let mut found = places.map(|place| executable(&place));
+    if found.any(|place| place.is_ok()) {
+        return Ok(());
+    }
+    Err(format!(
+        "there is no such program in {path}; write `./{program}` for one of the build's own"
+    ))
+}
+
+fn executable(program: &Path) -> Result<(), String> {
+    if !program.is_file() {
+        return Err("there is no such file".to_owned());
+    }
+    access(program, Access::EXEC_OK).map_err(|_| "it is not executable".to_owned())
+}
+
+fn check_files(files: u64) -> Result<(), String> {
+    let most = getrlimit(Resource::Nofile).maximum;
+    match most {
+        Some(most) if files > most && !rustix::process::geteuid().is_root() => {
+            Err(format!("the agent itself may have at most {most}"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}

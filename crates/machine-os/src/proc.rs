@@ -1,0 +1,113 @@
+//! What the kernel says of processes: `/proc`, read and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// One process at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) session: u32,
+    /// In clock ticks since boot; with the number it tells this process from all others of this boot.
+    pub(crate) started: u64,
+    pub(crate) is_zombie: bool,
+}
+
+/// The process with this number, if there is one.
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Every process. One that comes or goes meanwhile may be in it or not.
+pub(crate) fn all() -> io::Result<BTreeMap<u32, Stat>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        if let Some(one) = pid.and_then(stat) {
+            found.insert(one.pid, one);
+        }
+    }
+    Ok(found)
+}
+
+/// Everything that descends from a process, without it, parents before their children.
+pub(crate) fn descendants(of: u32) -> io::Result<Vec<Stat>> {
+    Ok(descend(of, &all()?))
+}
+
+/// Everything in a session.
+pub(crate) fn session(id: u32) -> io::Result<Vec<Stat>> {
+    Ok(all()?.into_values().filter(|one| one.session == id).collect())
+}
+
+/// Sends a signal to exactly this process: not to another that was given its number meanwhile. That it is gone, or is not
+/// ours to signal, is no error here: whoever signals looks again at what is left.
+pub(crate) fn signal(one: &Stat, signal: Signal) {
+    let Some(pid) = i32::try_from(one.pid).ok().and_then(Pid::from_raw) else { return };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // The handle holds the number's present owner; it is the one meant if that owner started when it did.
+    if stat(one.pid).is_some_and(|now| now.started == one.started) {
+        let _ = pidfd_send_signal(handle, signal);
+    }
+}
+
+fn descend(of: u32, all: &BTreeMap<u32, Stat>) -> Vec<Stat> {
+    let mut found: Vec<Stat> = all.values().filter(|one| one.parent == of).copied().collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|one| one.pid) {
+        found.extend(all.values().filter(|one| one.parent == parent));
+        next += 1;
+    }
+    found
+}
+
+/// Reads a line of `/proc/PID/stat`. The second field is the program's name in parentheses and may hold anything,
+/// parentheses and blanks too, so the fields are counted from its end.
+fn parse(pid: u32, text: &str) -> Option<Stat> {
+    let (_, rest) = text.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        pid,
+        is_zombie: *fields.first()? == "Z",
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_blanks_shifts_no_field() {
+        let text = "7 (a) R 1 (b) S 3 7 6 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
+        let stat = parse(7, text).unwrap();
+        let expected = Stat { pid: 7, parent: 3, session: 6, started: 12345, is_zombie: false };
+        assert_eq!(stat, expected);
+        for broken in ["", "7 (a) S", "7 (a) S x 7 6"] {
+            assert_eq!(parse(7, broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_all_that_descends_and_nothing_else() {
+        let stat = |pid, parent| Stat { pid, parent, session: 1, started: 0, is_zombie: false };
+        let family = [stat(2, 1), stat(9, 2), stat(3, 9), stat(4, 9), stat(5, 1), stat(6, 5)];
+        let all = family.into_iter().map(|one| (one.pid, one)).collect();
+        let pids: Vec<u32> = descend(2, &all).iter().map(|one| one.pid).collect();
+        assert_eq!(pids, [9, 3, 4]);
+    }
+
+    #[test]
+    fn this_very_process_is_found() {
+        let me = std::process::id();
+        assert!(all().unwrap().contains_key(&me));
+        assert!(stat(me).unwrap().started > 0);
+    }
+}
