@@ -75,11 +75,16 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
     (
         Layer::Adapter,
         &[
-            external("rustix", &["std", "process", "fs"]),
+            external("chrono", &["alloc", "serde"]),
+            external("flate2", &["default"]),
+            external("rustix", &["std", "process", "fs", "rand", "time"]),
+            external("serde", &["alloc", "derive"]),
+            external("serde_json", &["alloc", "std"]),
+            external("sha2", &[]),
             external("sled", &["default"]),
+            external("tar", &[]),
             external("thiserror", &[]),
-            // A sled call blocks: one thread of its own makes them, and answers over a channel.
-            external("tokio", &["rt", "sync"]),
+            external("tokio", &["io-util", "net", "process", "rt", "sync", "time"]),
         ],
     ),
     (
