@@ -1,6 +1,7 @@
 //! What a manifest says, once it is known to be valid.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
 
 use names::{ModuleName, ResourceName, ToolName};
 

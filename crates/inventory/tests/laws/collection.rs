@@ -57,6 +57,26 @@ proptest! {
 }
 
 #[test]
+fn the_first_reason_that_holds_is_the_one_given() {
+    let builds = [fleet::build(1, 1, &[])];
+    let this = || [fleet::build_id(1)].into();
+    let cases = [
+        (InUse { registered: this(), declared: this(), ..InUse::default() }, KeptFor::Registered),
+        (InUse { declared: this(), last_proven: this(), ..InUse::default() }, KeptFor::Declared),
+        (
+            InUse { last_proven: this(), rollback_targets: this(), ..InUse::default() },
+            KeptFor::LastProven,
+        ),
+        (InUse { rollback_targets: this(), ..InUse::default() }, KeptFor::RollbackTarget),
+        (InUse::default(), KeptFor::Newest),
+    ];
+    for (in_use, reason) in cases {
+        let collection = collect(&builds, [], &in_use);
+        assert_eq!(collection.kept, [(fleet::build_id(1), reason)].into());
+    }
+}
+
+#[test]
 fn what_a_rollback_needs_outlives_any_number_of_newer_builds() {
     let builds: Vec<_> = (0..60).map(|number| fleet::build(number, 1, &[number])).collect();
     let in_use = InUse { rollback_targets: [fleet::build_id(0)].into(), ..InUse::default() };
