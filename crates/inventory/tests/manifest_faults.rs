@@ -157,3 +157,16 @@ fn a_file_that_is_no_text_is_one_fault_with_its_place() {
     let faults = Manifest::from_toml(b"[module]\nname = \"\xff\"").unwrap_err();
     assert_eq!(faults.to_string(), "2:9: this is no UTF-8");
 }
+
+#[test]
+fn a_file_nested_without_end_is_refused_and_not_followed() {
+    let deep = 200_000;
+    for (open, close) in [("[", "]"), ("{ a = ", "}")] {
+        let file = format!("module = {}1{}", open.repeat(deep), close.repeat(deep));
+        assert!(Manifest::from_toml(file).is_err());
+    }
+    let tables = format!("[module{}]", ".a".repeat(deep));
+    assert!(Manifest::from_toml(tables).is_err());
+    let json = format!(r#"{{"module":{}"#, "[".repeat(deep));
+    assert!(serde_json::from_str::<Manifest>(&json).is_err());
+}
