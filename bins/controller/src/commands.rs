@@ -2,12 +2,11 @@
 
 use std::iter::repeat_n;
 
-use chrono::{DateTime, Utc};
 use inventory::{Environment, Instances};
 use wire::api::{Answer, Ask, Pace, Released, Run};
 
 use crate::{
-    builds,
+    builds, clock,
     command_line::{Asking, Assign, Builds, BuildsVerb, Plans, PlansVerb, Release, Unassign},
     failure::{Failure, FailureKind},
     folder::Folder,
@@ -55,20 +54,10 @@ pub(crate) async fn run(asking: Asking, folder: &Folder, output: &Output) -> Res
     show(&client.ask(ask).await?, output)
 }
 
-/// The time of day, for ages.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a program reads the clock; all that it calls is told the time"
-)]
-pub(crate) fn now() -> DateTime<Utc> {
-    std::time::SystemTime::now().into()
-}
-
 fn show(answer: &Answer, output: &Output) -> Result<(), Failure> {
     match answer {
-        Answer::Machines(machines) => {
-            output.answer(machines, |machines, paint| shown::machines(machines, now(), paint))
-        }
+        Answer::Machines(machines) => output
+            .answer(machines, |machines, paint| shown::machines(machines, clock::now(), paint)),
         Answer::Modules(modules) => output.answer(modules, |all, paint| shown::modules(all, paint)),
         Answer::Builds(builds) => output.answer(builds, |all, paint| shown::builds(all, paint)),
         Answer::Plans(plans) => output.answer(plans, |all, paint| shown::plans(all, paint)),
@@ -125,12 +114,13 @@ async fn release_builds(
         Some(_) | None => Pace::InTurn,
     };
     let run = if dry_run { Run::Dry } else { Run::Real };
-    let released = client.release(Ask::Release { builds, pace, run }).await?;
-    if !wait {
-        return output.answer(&released, shown::released);
+    match client.ask(Ask::Release { builds, pace, run }).await? {
+        Answer::Released(Released { plan, dry: false }) if wait => {
+            follow::follow(client, folder, plan, output).await
+        }
+        // Where every machine runs it already, there is no plan to wait for.
+        answer => show(&answer, output),
     }
-    let Released { plan, dry: _ } = released;
-    follow::follow(client, folder, plan, output).await
 }
 
 #[cfg(test)]

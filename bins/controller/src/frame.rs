@@ -13,7 +13,7 @@ use crate::{
 /// The most lines of machines; what does not fit is counted.
 const MACHINE_LINES_MAX: usize = 6;
 
-/// A plan: where it is, each wave, and what its gate waits for.
+/// A plan: where it is, what it waits for, each wave, and what its gate has counted.
 pub(crate) fn plan(plan: &PlanView) -> Vec<Line> {
     let moves = shown::list(plan.moves.iter().map(shown::moved));
     let mut waves = Line::default().and(Tone::Faint, "plan   ").and(Tone::Strong, moves);
@@ -45,8 +45,7 @@ pub(crate) fn plan(plan: &PlanView) -> Vec<Line> {
             .and(Tone::Faint, "gate   ")
             .and(Tone::Good, "■".repeat(passed))
             .and(Tone::Faint, "□".repeat(wanted))
-            .and(Tone::Plain, format!("  {} of {} passes  ", gate.passes, gate.of))
-            .and(Tone::Busy, gate.wanting.join("; "));
+            .and(Tone::Plain, format!("  {} of {} passes", gate.passes, gate.of));
         lines.push(line);
     }
     lines
@@ -122,7 +121,7 @@ mod tests {
             seen(&picture),
             "plan   sample v1 → v2  ◐ 1 machine  · 2 machines\n\
              state  judging  wave 1 of 2\n\
-             gate   ■□□  1 of 3 passes  box-1: sample is starting"
+             gate   ■□□  1 of 3 passes"
         );
     }
 

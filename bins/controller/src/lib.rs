@@ -10,12 +10,15 @@
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
 
 mod builds;
+mod clock;
 mod command_line;
 mod commands;
+mod dev;
 mod failure;
 mod folder;
 mod follow;
 mod frame;
+mod ids;
 mod news;
 mod output;
 mod paint;
@@ -40,9 +43,16 @@ use folder::Folder;
 use output::Output;
 use surroundings::Surroundings;
 
+/// The hidden subcommand that holds a workload: see [`machine_os::leash`].
+const LEASH: &str = "leash";
+
 /// Does what the command line says, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
+    // Before anything else, since a leash must be the only thread of its process.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == LEASH) {
+        return machine_os::leash::main();
+    }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
         Err(error) => return usage(&error).into(),
@@ -74,7 +84,11 @@ fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result
             runtime()?.block_on(commands::run(asking, &folder, output))
         }
         Command::Sample(flags) => runtime()?.block_on(sample::serve(&flags)).map_err(Failure::from),
-        Command::Dev(_) | Command::Judge(_) => Ok(()),
+        Command::Dev(flags) => {
+            let dir = everywhere.dir.as_deref();
+            runtime()?.block_on(dev::run(&flags, dir, surroundings, output))
+        }
+        Command::Judge(_) => Ok(()),
     }
 }
 

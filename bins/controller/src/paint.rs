@@ -67,6 +67,12 @@ impl Line {
         self.0.iter().map(|(_, text)| text.chars().count()).sum()
     }
 
+    /// With another line right behind it.
+    pub(crate) fn followed_by(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// With another line behind it, which is filled up to a width if more follows it later.
     pub(crate) fn joined(mut self, other: &Self, width: usize) -> Self {
         let gap = self.width().next_multiple_of(width) - self.width();

@@ -71,6 +71,11 @@ impl<'a> Screen<'a> {
     }
 }
 
+/// How wide the terminal is.
+pub(crate) fn columns() -> usize {
+    size().columns
+}
+
 fn size() -> Size {
     match tcgetwinsize(stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {

@@ -10,7 +10,7 @@ mod time;
 
 use std::fmt;
 
-pub(crate) use builds::{build_name, builds, registered, standing};
+pub(crate) use builds::{build_name, builds, registered};
 pub(crate) use conditions::conditions;
 pub(crate) use gates::gates;
 pub(crate) use machines::{health, machines};

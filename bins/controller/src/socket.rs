@@ -7,5 +7,4 @@ mod place;
 mod server;
 
 pub(crate) use client::Client;
-pub(crate) use peer::Sender;
 pub(crate) use server::Server;

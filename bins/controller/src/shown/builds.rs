@@ -24,7 +24,7 @@ pub(crate) fn builds(builds: &[BuildView], paint: Paint) -> String {
 }
 
 /// The tone of a standing.
-pub(crate) fn standing(word: &str) -> Tone {
+fn standing(word: &str) -> Tone {
     match word {
         "proven" => Tone::Good,
         "condemned" => Tone::Bad,

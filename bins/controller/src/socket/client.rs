@@ -9,8 +9,7 @@ use tokio::{
     time::timeout,
 };
 use wire::api::{
-    Answer, Ask, BuildView, ConditionView, GateView, MachineView, ModuleView, PlanView, Registered,
-    Registration, Released,
+    Answer, Ask, BuildView, MachineView, ModuleView, PlanView, Registered, Registration,
 };
 
 use super::{
@@ -115,14 +114,6 @@ asks! {
     plans() Ask::Plans => Plans(Vec<PlanView>);
     /// One plan.
     plan(plan: PlanId) Ask::Plan { plan } => Plan(Box<PlanView>);
-    /// Every gate, the newest first.
-    gates() Ask::Gates => Gates(Vec<GateView>);
-    /// All that is wrong now.
-    conditions() Ask::Conditions => Conditions(Vec<ConditionView>);
     /// Registers a build.
     register(registration: Registration) Ask::Register(Box::new(registration)) => Registered(Registered);
-    /// Moves builds, or tells what would be moved.
-    release(ask: Ask) ask => Released(Released);
-    /// Does what has no more to say than that it is done.
-    done(ask: Ask) ask => Done(String);
 }
