@@ -37,3 +37,35 @@ fn explained(gate: &FailedGate) -> FailedGate {
     };
     FailedGate { not_why, ..gate.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+    use alloc::vec;
+
+    use super::*;
+    use crate::gate::End;
+
+    #[test]
+    fn a_kept_reason_beats_the_gates() {
+        let gate = |not_why: Option<&str>| FailedGate {
+            module: "blog".to_string(),
+            component: None,
+            machines: vec!["box-3".to_string()],
+            end: End::Failed,
+            rollback: Rollback::NotRolledBack,
+            why: "web is unhealthy".to_string(),
+            not_why: not_why.map(|why| why.to_string()),
+            failed: None,
+            previous: None,
+            resolve: Vec::new(),
+        };
+        for (not_why, said) in
+            [(Some("box-3 holds it"), "box-3 holds it"), (None, "web is unhealthy")]
+        {
+            let observed = observe_ends(&Rules::default(), &[gate(not_why)], &BTreeMap::new());
+            let text = &observed[0].summary.text;
+            assert!(text.ends_with(&alloc::format!("was not put back: {said}")), "{text}");
+        }
+    }
+}

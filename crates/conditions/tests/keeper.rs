@@ -141,6 +141,22 @@ fn what_two_sources_say_stays_until_the_last_one_stops() {
 }
 
 #[test]
+fn only_its_owner_clears_it() {
+    let mut keeper = Keeper::default();
+    let other = Source::new("other");
+    for minute in [0, 2, 4] {
+        keeper.run(&probe(), at(minute * 60), [unhealthy("a")]);
+        keeper.run(&probe(), at(minute * 60 + 30), [unhealthy("a")]);
+        keeper.run(&probe(), at(minute * 60 + 60), []);
+    }
+    keeper.run(&other, at(310), [unhealthy("a")]);
+    // It flapped and was held open; its owner says it again, once so far and no longer flapping.
+    keeper.run(&probe(), at(1_200), [unhealthy("a")]);
+    assert_eq!(keeper.run(&other, at(1_201), []), []);
+    assert!(keeper.get(&key("machine.a.unhealthy")).is_some());
+}
+
+#[test]
 fn a_sighting_between_runs_leaves_the_others_alone() {
     let mut keeper = Keeper::default();
     keeper.run(&probe(), at(0), [silent("a")]);
@@ -243,6 +259,7 @@ fn a_silence_ends_by_itself() {
     keeper.run(&probe(), at(0), [silent("a")]);
     let silence = Silence { by: "ann".to_owned(), reason: "moving it".to_owned(), until: at(60) };
     keeper.silence(&silent_a, silence).unwrap();
+    assert_eq!(keeper.run(&probe(), at(5), [silent("a")]), [], "it is said as before");
     let condition = keeper.get(&silent_a).unwrap();
     assert!(!condition.is_told(at(59)));
     assert!(condition.is_told(at(60)));
