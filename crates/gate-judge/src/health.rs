@@ -7,7 +7,7 @@ mod resources;
 use crate::about_machine::Counting;
 use crate::component::{Component, core_component};
 use crate::facts::Manifest;
-use crate::index::{ConditionIndex, FactsIndex, MachineFacts};
+use crate::index::{ConditionIndex, FactsIndex, MachineFacts, ModuleFacts, ModuleId};
 use crate::reason::{Broken, NotYet, Reason, Unnamed};
 use crate::rules::{Identity, Lack, Rules};
 use crate::weight::{Weight, weight};
@@ -44,13 +44,9 @@ pub struct Moved<'a> {
 /// Judges one module on one machine.
 #[must_use]
 pub fn health(moved: &Moved<'_>, facts: &FactsIndex<'_>, rules: &Rules) -> Health {
-    let examination = Examination {
-        module: &ModuleView::new(moved.module, moved.manifest, moved.build),
-        machine: &MachineView::new(moved.machine, moved.since, moved.declaration, facts),
-        facts,
-        rules,
-    };
-    match examination.examine(MachineScope::Included) {
+    let module = ModuleView::new(moved.module, moved.manifest, moved.build, facts);
+    let machine = MachineView::new(moved.machine, moved.since, moved.declaration, facts);
+    match Examination::new(&module, &machine, facts, rules).examine(MachineScope::Included) {
         Ok(()) => Health::Good,
         Err(Finding { reason: Reason::NotYet(reason), .. }) => Health::NotYet(reason),
         Err(Finding { reason: Reason::Broken(reason), .. }) => Health::Broken(reason),
@@ -73,6 +69,7 @@ pub(crate) struct ModuleView<'a> {
     pub(crate) component: Option<Component>,
     manifest: Option<&'a Manifest>,
     build: Option<&'a str>,
+    id: Option<ModuleId>,
 }
 
 /// A machine, as all its modules see it.
@@ -89,8 +86,17 @@ impl<'a> ModuleView<'a> {
         name: &'a str,
         manifest: Option<&'a Manifest>,
         build: Option<&'a str>,
+        facts: &FactsIndex<'a>,
     ) -> Self {
-        Self { name, component: core_component(name), manifest, build }
+        Self { name, component: core_component(name), manifest, build, id: facts.module(name) }
+    }
+}
+
+impl ModuleView<'_> {
+    /// A reason of this module, with what it weighs by itself.
+    pub(crate) fn not_yet(&self, reason: NotYet) -> Finding {
+        let weight = weight(&reason, self.component);
+        Finding { reason: reason.into(), weight }
     }
 }
 
@@ -126,9 +132,23 @@ impl From<Broken> for Finding {
 /// One module on one machine, with all that its checks look at.
 pub(crate) struct Examination<'a> {
     pub(crate) module: &'a ModuleView<'a>,
-    pub(crate) machine: &'a MachineView<'a>,
-    pub(crate) facts: &'a FactsIndex<'a>,
-    pub(crate) rules: &'a Rules,
+    machine: &'a MachineView<'a>,
+    /// What the machine says of the module.
+    known: ModuleFacts<'a>,
+    facts: &'a FactsIndex<'a>,
+    rules: &'a Rules,
+}
+
+impl<'a> Examination<'a> {
+    pub(crate) fn new(
+        module: &'a ModuleView<'a>,
+        machine: &'a MachineView<'a>,
+        facts: &'a FactsIndex<'a>,
+        rules: &'a Rules,
+    ) -> Self {
+        let known = facts.on(&machine.facts, module.id);
+        Self { module, machine, known, facts, rules }
+    }
 }
 
 impl Examination<'_> {
@@ -154,9 +174,8 @@ impl Examination<'_> {
     }
 
     /// A reason of this module, with what it weighs by itself.
-    pub(crate) fn not_yet(&self, reason: NotYet) -> Finding {
-        let weight = weight(&reason, self.module.component);
-        Finding { reason: reason.into(), weight }
+    fn not_yet(&self, reason: NotYet) -> Finding {
+        self.module.not_yet(reason)
     }
 
     /// The build that was sent.

@@ -1,15 +1,19 @@
 //! The facts, indexed once, so that judging one module on one machine looks at nothing else.
 
 mod conditions;
+mod modules;
 
 pub(crate) use conditions::{ConditionIndex, MachineConditions, OnMachine};
+pub(crate) use modules::{ModuleFacts, ModuleId};
 
+use crate::facts::Resource;
 use crate::facts::{
-    Baseline, Facts, Holder, Report, Resource, Served, Statement, Unreadable, WitnessVerdict,
+    Baseline, Facts, Holder, Report, Served, Statement, Unreadable, WitnessVerdict,
 };
 use alloc::vec::Vec;
 use core::ops::Range;
 use hashbrown::HashMap;
+use modules::ModuleIndex;
 
 /// The facts of one judging, ready to be looked up by machine and module.
 ///
@@ -18,9 +22,9 @@ use hashbrown::HashMap;
 #[derive(Debug)]
 pub struct FactsIndex<'f> {
     facts: &'f Facts,
-    machines: HashMap<&'f str, MachineFacts<'f>>,
-    /// Every stated resource: a machine's lie together, ordered by module.
-    resources: Vec<&'f Resource>,
+    places: HashMap<&'f str, usize>,
+    machines: Vec<MachineFacts<'f>>,
+    modules: ModuleIndex<'f>,
     conditions: ConditionIndex<'f>,
 }
 
@@ -31,64 +35,80 @@ pub(crate) struct MachineFacts<'f> {
     pub(crate) engine: Option<&'f str>,
     pub(crate) served: Option<&'f Served>,
     pub(crate) verdicts: &'f [WitnessVerdict],
-    pub(crate) statement: Option<StatementFacts<'f>>,
+    pub(crate) statement: Option<&'f Statement>,
     pub(crate) baseline: Option<&'f Baseline>,
-}
-
-/// A machine's statement, and where its resources lie in the index.
-#[derive(Debug, Clone)]
-pub(crate) struct StatementFacts<'f> {
-    pub(crate) statement: &'f Statement,
-    resources: Range<usize>,
+    /// Where the facts about its modules lie.
+    modules: Range<usize>,
 }
 
 impl Facts {
     /// Indexes the facts, to be judged by.
     #[must_use]
     pub fn index(&self) -> FactsIndex<'_> {
-        let mut machines: HashMap<&str, MachineFacts<'_>> =
-            HashMap::with_capacity(self.reports.len());
+        let mut index = FactsIndex {
+            facts: self,
+            places: HashMap::with_capacity(self.reports.len()),
+            machines: Vec::with_capacity(self.reports.len()),
+            modules: ModuleIndex::default(),
+            conditions: ConditionIndex::new(&self.conditions),
+        };
         for (machine, report) in &self.reports {
-            machines.entry(machine).or_default().report = Some(report);
+            index.known(machine).report = Some(report);
         }
         for (machine, engine) in &self.engines {
-            machines.entry(machine).or_default().engine = Some(engine);
+            index.known(machine).engine = Some(engine);
         }
         for (machine, served) in self.served.iter().flatten() {
-            machines.entry(machine).or_default().served = Some(served);
+            index.known(machine).served = Some(served);
         }
         for (machine, verdicts) in &self.rolled_back {
-            machines.entry(machine).or_default().verdicts = verdicts;
+            index.known(machine).verdicts = verdicts;
+        }
+        for (machine, statement) in self.statements.iter().flatten() {
+            index.known(machine).statement = Some(statement);
         }
         for (machine, baseline) in &self.baseline {
-            machines.entry(machine).or_default().baseline = Some(baseline);
+            index.known(machine).baseline = Some(baseline);
         }
-        let mut resources = Vec::new();
-        for (machine, statement) in self.statements.iter().flatten() {
-            let start = resources.len();
-            resources.extend(&statement.resources);
-            let own = start..resources.len();
-            resources[own.clone()].sort_by(|one, other| one.module.cmp(&other.module));
-            machines.entry(machine).or_default().statement =
-                Some(StatementFacts { statement, resources: own });
+        for machine in &mut index.machines {
+            machine.modules = index.modules.add(machine.report, machine.served, machine.statement);
         }
-        let conditions = ConditionIndex::new(&self.conditions);
-        FactsIndex { facts: self, machines, resources, conditions }
+        index
     }
 }
 
 impl<'f> FactsIndex<'f> {
-    /// What is known of a machine.
-    pub(crate) fn machine(&self, name: &str) -> MachineFacts<'f> {
-        self.machines.get(name).cloned().unwrap_or_default()
+    /// The place to put what is known of a machine.
+    fn known(&mut self, name: &'f str) -> &mut MachineFacts<'f> {
+        let place = *self.places.entry(name).or_insert_with(|| {
+            self.machines.push(MachineFacts::default());
+            self.machines.len() - 1
+        });
+        &mut self.machines[place]
     }
 
-    /// The stated resources of one module, by a machine's statement.
-    pub(crate) fn resources(&self, stated: &StatementFacts<'f>, module: &str) -> &[&'f Resource] {
-        let own = &self.resources[stated.resources.clone()];
-        let start = own.partition_point(|resource| resource.module.as_str() < module);
-        let length = own[start..].partition_point(|resource| resource.module == module);
-        &own[start..start + length]
+    /// What is known of a machine.
+    pub(crate) fn machine(&self, name: &str) -> MachineFacts<'f> {
+        self.places.get(name).map(|&place| self.machines[place].clone()).unwrap_or_default()
+    }
+
+    /// How a module is looked up on any machine; `None` when no machine says anything of it.
+    pub(crate) fn module(&self, name: &str) -> Option<ModuleId> {
+        self.modules.id(name)
+    }
+
+    /// What a machine says of a module.
+    pub(crate) fn on(
+        &self,
+        machine: &MachineFacts<'f>,
+        module: Option<ModuleId>,
+    ) -> ModuleFacts<'f> {
+        self.modules.get(machine.modules.clone(), module)
+    }
+
+    /// The resources of a module that a machine's statement names.
+    pub(crate) fn resources(&self, known: &ModuleFacts<'f>) -> &[&'f Resource] {
+        self.modules.resources(known)
     }
 
     /// The open conditions.

@@ -35,7 +35,8 @@ pub enum Found {
     TooEarly,
     /// Nothing was judged: what it judges was not sent yet.
     BeforeSend,
-    /// Nothing was judged: the facts or the catalogue could not be read.
+    /// Nothing was judged: the facts or the catalogue could not be read. Unless the rules have it
+    /// otherwise, that ends the row of passes too.
     Unread(Unread),
     /// Something was wanting: the row of passes ended.
     Wanting,
@@ -153,10 +154,8 @@ impl Gate {
             Unread::Facts => Cause::FactsUnreadable,
         };
         self.failing = self.modules();
-        match self.miss(cause, Weight::Silence, Vec::new(), now, rules).found {
-            Found::Wanting => Found::Unread(what).alone(),
-            found => found.alone(),
-        }
+        let judging = self.miss(cause, Weight::Silence, Vec::new(), now, rules);
+        if self.ended.is_some() { judging } else { Found::Unread(what).alone() }
     }
 
     fn not_judged(&self, now: DateTime<Utc>, rules: &Rules) -> Option<Found> {
@@ -189,7 +188,7 @@ impl Gate {
     ) -> Judging {
         self.row = None;
         self.last_miss = Some(Miss { cause: cause.clone(), weight });
-        if self.is_past_bound(now, rules) {
+        if now > self.bound_ends(rules) {
             return self.end(at_bound(cause, weight, rules.on_silence), wanting, now);
         }
         Judging { found: Found::Wanting, wanting }
@@ -199,7 +198,7 @@ impl Gate {
     fn good(&mut self, now: DateTime<Utc>, rules: &Rules) -> Judging {
         if self.row.is_none()
             && rules.late_pass == LatePass::EndsTheGate
-            && self.is_past_bound(now, rules)
+            && now > self.bound_ends(rules)
         {
             return self.end_late(now, rules);
         }
@@ -234,11 +233,6 @@ impl Gate {
     fn end(&mut self, end: End, wanting: Vec<Wanting>, now: DateTime<Utc>) -> Judging {
         self.ended = Some(Ended { at: now, end, wanting: wanting.clone() });
         Judging { found: Found::Ended, wanting }
-    }
-
-    fn is_past_bound(&self, now: DateTime<Utc>, rules: &Rules) -> bool {
-        let bound = rules.policy.bound.saturating_add(self.unobserved);
-        now.signed_duration_since(self.opening.since) > delta(bound)
     }
 
     /// Every module that it judges, in the order of the pairs.

@@ -14,6 +14,7 @@ mod judging;
 mod line;
 mod policy;
 mod reason;
+mod recording;
 mod rules;
 mod took;
 mod wave;
@@ -34,6 +35,7 @@ pub use judging::{Found, Judging, NotCounted, Unread};
 pub use line::{Builds, GateLine, LineState, LineTail, LineWords, gate_line};
 pub use policy::{NeverPasses, Policy};
 pub use reason::{Broken, NotYet, Reason, Unnamed};
+pub use recording::{Known, RecordedStep, Recording, Replayed};
 pub use rules::{
     BaselineUse, BeforeSend, BetweenPasses, CoreBehind, EmptyGate, FailFast, Identity, Lack,
     LatePass, MachineInId, OnSilence, ReportTime, Restated, Rules, ServedTools, SetBack,

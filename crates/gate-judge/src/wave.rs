@@ -6,6 +6,7 @@ use crate::facts::Catalogue;
 use crate::gate::{Opening, Sent};
 use crate::health::{Examination, Finding, MachineScope, MachineView, ModuleView};
 use crate::index::FactsIndex;
+use crate::reason::NotYet;
 use crate::rules::Rules;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -53,7 +54,8 @@ impl<'a> Wave<'a> {
             })
             .collect();
         let modules = known_modules.names.into_iter().map(|name| {
-            ModuleView::new(name, catalogue.get(name), builds.get(name).map(|build| &**build))
+            let build = builds.get(name).map(|build| &**build);
+            ModuleView::new(name, catalogue.get(name), build, facts)
         });
         let machines = known_machines.names.into_iter().map(|name| {
             let sent = sent_to.get(name);
@@ -104,12 +106,12 @@ impl<'a> Wave<'a> {
     /// Every pair that is not good, in the order of the pairs.
     pub(crate) fn wanting(&self) -> Vec<Wanting> {
         self.where_err(|pair| {
-            let examination = self.examination(pair);
+            let (module, machine) = (&self.modules[pair.module], &self.machines[pair.machine]);
+            let examination = Examination::new(module, machine, self.facts, self.rules);
             examination.examine(MachineScope::SortedBefore)?;
             let Some(about) = self.about.get(&pair.machine) else { return Ok(()) };
-            let on = about.on.get(examination.module.name);
-            match on.or(about.whole.as_ref()) {
-                Some(reason) => Err(examination.not_yet(reason.clone())),
+            match about.on.get(module.name).or(about.whole.as_ref()) {
+                Some(reason) => Err(module.not_yet(reason.clone())),
                 None => Ok(()),
             }
         })
@@ -117,13 +119,26 @@ impl<'a> Wave<'a> {
 
     /// Every pair whose machine has no statement that is fresh enough, in the order of the pairs.
     pub(crate) fn stale(&self, now: DateTime<Utc>, fresh: TimeDelta) -> Vec<Wanting> {
-        self.where_err(|pair| self.examination(pair).fresh_word(now, fresh))
+        let word = |machine: &MachineView<'_>| {
+            if self.facts.statements_unreadable() {
+                return Err(NotYet::HealthUnreadable);
+            }
+            machine.fresh_word(now, fresh, self.rules)
+        };
+        let words: Vec<_> = self.machines.iter().map(word).collect();
+        if words.iter().all(Result::is_ok) {
+            return Vec::new();
+        }
+        self.where_err(|pair| {
+            let word = words[pair.machine].clone();
+            word.map_err(|reason| self.modules[pair.module].not_yet(reason))
+        })
     }
 
     /// The first machine that has stated nothing since a time.
     pub(crate) fn silent_since(&self, time: DateTime<Utc>) -> Option<&'a str> {
         let silent = |machine: &&MachineView<'_>| {
-            machine.facts.statement.as_ref().is_none_or(|stated| stated.statement.heard <= time)
+            machine.facts.statement.is_none_or(|statement| statement.heard <= time)
         };
         self.machines.iter().find(silent).map(|machine| machine.name)
     }
@@ -136,15 +151,6 @@ impl<'a> Wave<'a> {
             Some(Wanting { module, machine, reason, weight })
         });
         wanting.collect()
-    }
-
-    fn examination(&self, pair: PairView) -> Examination<'_> {
-        Examination {
-            module: &self.modules[pair.module],
-            machine: &self.machines[pair.machine],
-            facts: self.facts,
-            rules: self.rules,
-        }
     }
 }
 

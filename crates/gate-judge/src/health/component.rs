@@ -85,17 +85,19 @@ impl Examination<'_> {
     }
 
     fn served(&self, manifest: &Manifest, served: &ToolNames) -> Result<(), Finding> {
-        let module = self.module.name;
         let missing = match self.rules.served_tools {
             ServedTools::Any => {
                 let is_served = match served {
-                    ToolNames::OfModules(modules) => modules.contains(module),
-                    ToolNames::Each(modules) => modules.contains_key(module),
+                    ToolNames::OfModules(modules) => modules.contains(self.module.name),
+                    ToolNames::Each(_) => self.known.tools.is_some(),
                 };
                 (!is_served).then_some(None)
             }
+            // Where only modules are known to be served, no tool is.
             ServedTools::Each => {
-                manifest.tools.iter().find(|tool| !names(served, module, tool)).map(Some)
+                let is_served =
+                    |tool: &String| self.known.tools.is_some_and(|tools| tools.contains(tool));
+                manifest.tools.iter().find(|tool| !is_served(tool)).map(Some)
             }
         };
         match missing {
@@ -110,13 +112,5 @@ impl Examination<'_> {
             return Err(self.not_yet(NotYet::ServedUnreadable));
         }
         Ok(self.machine.facts.served.filter(|served| served.runtime))
-    }
-}
-
-/// Whether a tool is served by name; where only modules are known, none is.
-fn names(served: &ToolNames, module: &str, tool: &String) -> bool {
-    match served {
-        ToolNames::OfModules(_) => false,
-        ToolNames::Each(modules) => modules.get(module).is_some_and(|tools| tools.contains(tool)),
     }
 }

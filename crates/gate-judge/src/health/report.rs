@@ -36,13 +36,13 @@ impl Examination<'_> {
 
     /// How this module's build went. A later declaration that still carries the build is about it
     /// too; an earlier one is not.
-    fn outcome_of_send<'r>(&self, report: &'r Report) -> Result<&'r Outcome, Finding> {
+    fn outcome_of_send(&self, report: &Report) -> Result<&Outcome, Finding> {
         let sent = self.named(self.machine.declaration, Unnamed::Send)?;
         let sent_build = self.sent_build()?;
         if self.named(report.declaration, Unnamed::Report)? < sent {
             return Err(self.not_yet(NotYet::ReportOfAnotherSend));
         }
-        let module = self.named(report.modules.get(self.module.name), Unnamed::Report)?;
+        let module = self.named(self.known.report, Unnamed::Report)?;
         if self.named(module.build.as_deref(), Unnamed::Report)? != sent_build {
             return Err(self.not_yet(NotYet::ReportOfAnotherSend));
         }

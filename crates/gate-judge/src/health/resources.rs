@@ -3,10 +3,10 @@
 //! Only the new build's own live process speaks: what an older one that drains says is neither
 //! for the build nor against it.
 
-use super::{Examination, Finding};
-use crate::facts::{ModuleReport, Resource, ResourceName, ResourceState, Statement};
+use super::{Examination, Finding, MachineView};
+use crate::facts::{Resource, ResourceName, ResourceState, Statement};
 use crate::reason::{Broken, NotYet, Reason, Unnamed};
-use crate::rules::{BaselineUse, FailFast, Identity, Lack, Restated};
+use crate::rules::{BaselineUse, FailFast, Identity, Lack, Restated, Rules};
 use crate::weight::Weight;
 use alloc::string::String;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -37,6 +37,42 @@ enum Process {
     Unnamed(Unnamed),
 }
 
+impl MachineView<'_> {
+    /// Whether a statement was made since the send, and about it. The machine may have been sent
+    /// something since: then each resource still has to name the build.
+    fn of_send(&self, statement: &Statement, rules: &Rules) -> Result<(), NotYet> {
+        if statement.heard < self.since {
+            return Err(NotYet::HealthNotRestated);
+        }
+        match rules.statement_identity {
+            Identity::NotCompared => Ok(()),
+            Identity::Compared => match (self.declaration, statement.declaration) {
+                (None, _) => Err(NotYet::IdentityAbsent { of: Unnamed::Send }),
+                (_, None) => Err(NotYet::IdentityAbsent { of: Unnamed::Statement }),
+                (Some(sent), Some(stated)) if stated < sent => Err(NotYet::StatementOfAnotherSend),
+                (Some(_), Some(_)) => Ok(()),
+            },
+        }
+    }
+
+    /// Whether the machine's statement is one of this send, and young enough to be its word now.
+    /// A statement from the future would stay young for ever, so it is not.
+    pub(crate) fn fresh_word(
+        &self,
+        now: DateTime<Utc>,
+        fresh: TimeDelta,
+        rules: &Rules,
+    ) -> Result<(), NotYet> {
+        let Some(statement) = self.facts.statement else { return Err(NotYet::HealthNotRestated) };
+        self.of_send(statement, rules)?;
+        let age = now.signed_duration_since(statement.heard);
+        if age < TimeDelta::zero() || age > fresh {
+            return Err(NotYet::StatementTooOld);
+        }
+        Ok(())
+    }
+}
+
 impl Examination<'_> {
     /// The machine's statement, and in it every resource of the module.
     pub(super) fn resources(&self) -> Result<(), Finding> {
@@ -44,7 +80,7 @@ impl Examination<'_> {
             return Err(self.not_yet(NotYet::HealthUnreadable));
         }
         let declared = self.module.manifest.map_or(&[][..], |manifest| &manifest.resources);
-        let Some(stated) = &self.machine.facts.statement else {
+        let Some(statement) = self.machine.facts.statement else {
             return match self.rules.never_stated {
                 Lack::IsWanting if !declared.is_empty() => {
                     Err(self.not_yet(NotYet::HealthNotRestated))
@@ -52,48 +88,17 @@ impl Examination<'_> {
                 Lack::IsWanting | Lack::IsNothing => Ok(()),
             };
         };
-        let own = self.facts.resources(stated, self.module.name);
+        let own = self.facts.resources(&self.known);
         match self.rules.restated {
             Restated::WithResources if declared.is_empty() && own.is_empty() => return Ok(()),
             Restated::WithResources | Restated::EveryModule => {}
         }
-        self.statement_of_send(stated.statement)?;
+        self.of_send(statement)?;
         self.told(&self.wanting(declared, own))
     }
 
-    /// Whether the statement was made since the send, and about it. The machine may have been sent
-    /// something since: then each resource still has to name the build.
-    fn statement_of_send(&self, statement: &Statement) -> Result<(), Finding> {
-        if statement.heard < self.machine.since {
-            return Err(self.not_yet(NotYet::HealthNotRestated));
-        }
-        match self.rules.statement_identity {
-            Identity::NotCompared => Ok(()),
-            Identity::Compared => {
-                let sent = self.named(self.machine.declaration, Unnamed::Send)?;
-                if self.named(statement.declaration, Unnamed::Statement)? >= sent {
-                    return Ok(());
-                }
-                Err(self.not_yet(NotYet::StatementOfAnotherSend))
-            }
-        }
-    }
-
-    /// Whether the machine's statement is one of this send, and young enough to be its word now.
-    /// A statement from the future would stay young for ever, so it is not.
-    pub(crate) fn fresh_word(&self, now: DateTime<Utc>, fresh: TimeDelta) -> Result<(), Finding> {
-        if self.facts.statements_unreadable() {
-            return Err(self.not_yet(NotYet::HealthUnreadable));
-        }
-        let Some(stated) = &self.machine.facts.statement else {
-            return Err(self.not_yet(NotYet::HealthNotRestated));
-        };
-        self.statement_of_send(stated.statement)?;
-        let age = now.signed_duration_since(stated.statement.heard);
-        if age < TimeDelta::zero() || age > fresh {
-            return Err(self.not_yet(NotYet::StatementTooOld));
-        }
-        Ok(())
+    fn of_send(&self, statement: &Statement) -> Result<(), Finding> {
+        self.machine.of_send(statement, self.rules).map_err(|reason| self.not_yet(reason))
     }
 
     fn wanting<'a>(&self, declared: &'a [String], own: &[&'a Resource]) -> Wanting<'a> {
@@ -113,7 +118,10 @@ impl Examination<'_> {
                 (Process::OfSend, ResourceState::Other(_)) => &mut wanting.unhealthy,
             };
             least(sort, &resource.resource);
-            if !self.was_wanting_before(&resource.resource, Some(resource.instance.as_ref())) {
+            let is_it = |before: &ResourceName| {
+                before.resource == resource.resource && before.instance == resource.instance
+            };
+            if !self.was_wanting_before(is_it) {
                 wanting.news = News::IsNew;
             }
         }
@@ -133,13 +141,13 @@ impl Examination<'_> {
     ) {
         for name in declared {
             let stated = || own.iter().filter(|resource| resource.resource == *name);
-            let is_stated = match (self.rules.statement_identity, self.reported()) {
+            let is_stated = match (self.rules.statement_identity, self.known.report) {
                 (Identity::NotCompared, _) => stated().next().is_some(),
                 (Identity::Compared, Some(reported)) if !reported.executions.is_empty() => {
                     let runs = |execution: &String| {
                         stated().any(|resource| {
                             resource.execution.as_ref() == Some(execution)
-                                && matches!(self.process(resource), Process::OfSend)
+                                && resource.build.as_deref() == self.module.build
                         })
                     };
                     reported.executions.iter().all(runs)
@@ -151,7 +159,7 @@ impl Examination<'_> {
             };
             if !is_stated {
                 least(&mut wanting.unstated, name);
-                if !self.was_wanting_before(name, None) {
+                if !self.was_wanting_before(|before| before.resource == *name) {
                     wanting.news = News::IsNew;
                 }
             }
@@ -170,29 +178,20 @@ impl Examination<'_> {
         if build != sent {
             return Process::OfAnother;
         }
-        match self.reported() {
+        match self.known.report {
             Some(reported) if reported.executions.contains(execution) => Process::OfSend,
             Some(reported) if !reported.executions.is_empty() => Process::OfAnother,
             Some(_) | None => Process::Unnamed(Unnamed::Report),
         }
     }
 
-    fn reported(&self) -> Option<&ModuleReport> {
-        self.machine.facts.report?.modules.get(self.module.name)
-    }
-
-    /// Whether a resource was wanting before the send; of an instance, or of any when none is
-    /// asked for.
-    fn was_wanting_before(&self, resource: &str, instance: Option<Option<&String>>) -> bool {
+    /// Whether a resource of the module was wanting before the send.
+    fn was_wanting_before(&self, is_it: impl Fn(&ResourceName) -> bool) -> bool {
         match (self.rules.baseline, self.machine.facts.baseline) {
             (BaselineUse::Ignored, _) | (_, None) => false,
-            (BaselineUse::Compared, Some(before)) => before.resources.iter().any(
-                |ResourceName { module, resource: name, instance: of }| {
-                    module == self.module.name
-                        && name == resource
-                        && instance.is_none_or(|instance| instance == of.as_ref())
-                },
-            ),
+            (BaselineUse::Compared, Some(before)) => {
+                before.resources.iter().any(|one| one.module == self.module.name && is_it(one))
+            }
         }
     }
 
