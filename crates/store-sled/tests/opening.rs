@@ -1,0 +1,233 @@
+//! Opening: what is damaged and what is not, whose store it is, and who else has it.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use store::{Batch, Entry, Expect, Prefix, Store};
+use store_sled::{Note, OpenError, Options, SledStore};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+const DOCUMENTS: usize = 50;
+
+/// A stop in the middle of a snapshot left 900 bytes beside the good one.
+#[tokio::test]
+async fn an_unfinished_snapshot_is_set_aside() -> Outcome {
+    let folder = filled().await?;
+    let good = snapshot(folder.path())?;
+    let unfinished = good.with_extension("FFFFFFFFFFFFFFFF.generating");
+    fs::write(&unfinished, [7; 900])?;
+    let notes = whole(folder.path()).await?;
+    let kept = folder.path().join("set-aside/snap.FFFFFFFFFFFFFFFF.generating.0");
+    assert_eq!(notes, [Note::UnfinishedSnapshot { kept: kept.clone() }]);
+    assert_eq!(fs::read(kept)?, [7; 900]);
+    assert!(!unfinished.exists());
+    assert_eq!(whole(folder.path()).await?, []);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_set_aside() -> Outcome {
+    let damages: [fn(&mut Vec<u8>); 4] = [
+        |bytes| bytes.clear(),
+        |bytes| bytes.truncate(11),
+        |bytes| bytes.truncate(bytes.len() / 2),
+        |bytes| bytes[3] ^= 0x40,
+    ];
+    let folder = filled().await?;
+    for damage in damages {
+        let path = snapshot(folder.path())?;
+        let mut bytes = fs::read(&path)?;
+        damage(&mut bytes);
+        fs::write(&path, &bytes)?;
+        let notes = whole(folder.path()).await?;
+        let [Note::DamagedSnapshot { kept }] = notes.as_slice() else {
+            return Err(format!("{} bytes: the notes are {notes:?}", bytes.len()).into());
+        };
+        assert_eq!(fs::read(kept)?, bytes);
+        assert!(kept.starts_with(folder.path().join("set-aside")));
+        assert!(notes[0].to_string().starts_with("a damaged snapshot of the store was set aside"));
+    }
+    assert_eq!(fs::read_dir(folder.path().join("set-aside"))?.count(), 4);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_any_snapshot_the_log_has_everything() -> Outcome {
+    let folder = filled().await?;
+    fs::remove_file(snapshot(folder.path())?)?;
+    assert_eq!(whole(folder.path()).await?, []);
+    Ok(())
+}
+
+/// The worst that could be done: to take for a new store one whose file is gone.
+#[tokio::test]
+async fn a_store_without_its_file_is_never_an_empty_store() -> Outcome {
+    let losses: [fn(&Path) -> std::io::Result<()>; 5] = [
+        |data| fs::remove_dir_all(data),
+        |data| fs::remove_file(data.join("db")),
+        |data| fs::write(data.join("db"), []),
+        |data| fs::write(data.join("db"), vec![0; 2_000_000]),
+        |data| fs::write(data.join("db"), vec![0xa5; 2_000_000]),
+    ];
+    for (number, lose) in losses.into_iter().enumerate() {
+        for snapshot_too in [false, true] {
+            let folder = filled().await?;
+            if snapshot_too {
+                fs::remove_file(snapshot(folder.path())?)?;
+            }
+            lose(&folder.path().join("data"))?;
+            let opened = SledStore::open(Options::new(folder.path())).await;
+            assert!(
+                matches!(opened, Err(OpenError::Damaged { .. } | OpenError::Panicked)),
+                "loss {number}, snapshot too: {snapshot_too}: {opened:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_store_of_another_schema_is_left_alone() -> Outcome {
+    for text in ["bellwether store 2\n", "bellwether store 12\n", "something else", "", "\u{7}\n"] {
+        let folder = filled().await?;
+        fs::write(folder.path().join("schema"), text)?;
+        let before = contents(folder.path())?;
+        let opened = SledStore::open(Options::new(folder.path())).await;
+        let Err(error @ OpenError::Schema { .. }) = opened else {
+            return Err(format!("{text:?} was opened: {opened:?}").into());
+        };
+        assert!(error.to_string().contains("start the build that wrote it"), "{error}");
+        assert_eq!(contents(folder.path())?, before, "{text:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_without_a_schema_are_left_alone() -> Outcome {
+    let folder = filled().await?;
+    fs::remove_file(folder.path().join("schema"))?;
+    let opened = SledStore::open(Options::new(folder.path())).await;
+    assert!(matches!(opened, Err(OpenError::Schema { .. })), "{opened:?}");
+    Ok(())
+}
+
+/// The making of a store can be cut off between any two of its steps, and is then finished.
+#[tokio::test]
+async fn a_store_that_was_not_finished_is_made() -> Outcome {
+    let steps: [fn(&Path) -> std::io::Result<()>; 4] = [
+        |_| Ok(()),
+        |root| fs::write(root.join("schema.new"), "bellw"),
+        |root| fs::write(root.join("schema"), "bellwether store 1, being made\n"),
+        |root| {
+            fs::write(root.join("schema"), "bellwether store 1, being made\n")?;
+            fs::create_dir_all(root.join("data/blobs"))?;
+            fs::write(root.join("data/db"), [])
+        },
+    ];
+    for step in steps {
+        let folder = tempfile::tempdir()?;
+        step(folder.path())?;
+        fill(folder.path()).await?;
+        assert_eq!(whole(folder.path()).await?, []);
+        assert_eq!(fs::read_to_string(folder.path().join("schema"))?, "bellwether store 1\n");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_second_open_says_that_the_store_is_in_use() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let first = SledStore::open(Options::new(folder.path())).await?.store;
+    let second = SledStore::open(Options::new(folder.path())).await;
+    let Err(error @ OpenError::InUse { .. }) = second else {
+        return Err(format!("opened twice: {second:?}").into());
+    };
+    assert!(error.to_string().starts_with("another controller already uses this store: /"));
+    let put = Entry::put("plan/1".parse()?, Expect::Absent, vec![1]);
+    first.commit(Batch::new(vec![put])?).await?;
+    Ok(())
+}
+
+/// Without waiting for the close: the last handle is dropped, and the next open comes at once.
+#[tokio::test]
+async fn reopening_straight_after_the_last_handle_went_works() -> Outcome {
+    let folder = filled().await?;
+    for _ in 0..10 {
+        let store = SledStore::open(Options::new(folder.path())).await?.store;
+        assert_eq!(store.scan(&Prefix::all()).await?.len(), DOCUMENTS);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_is_said_with_its_path() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("file");
+    fs::write(&path, "not a folder")?;
+    let opened = SledStore::open(Options::new(path.join("store"))).await;
+    let Err(error @ OpenError::Io { .. }) = opened else {
+        return Err(format!("opened in a file: {opened:?}").into());
+    };
+    assert!(error.to_string().contains(path.to_str().ok_or("not text")?), "{error}");
+    Ok(())
+}
+
+/// A closed store with documents and a snapshot.
+async fn filled() -> Outcome<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    fill(folder.path()).await?;
+    whole(folder.path()).await?;
+    Ok(folder)
+}
+
+async fn fill(root: &Path) -> Outcome {
+    let store = SledStore::open(Options::new(root)).await?.store;
+    for number in 0..DOCUMENTS {
+        let key = format!("document/{number:02}").parse()?;
+        let put = Entry::put(key, Expect::Absent, vec![1; number * 700]);
+        store.commit(Batch::new(vec![put])?).await?;
+    }
+    store.close().await;
+    Ok(())
+}
+
+/// Opens the store, checks that everything is there and more can be written, and answers the notes.
+async fn whole(root: &Path) -> Outcome<Vec<Note>> {
+    let opened = SledStore::open(Options::new(root)).await?;
+    let documents = opened.store.scan(&Prefix::new(["document"])?).await?;
+    let sizes: Vec<usize> =
+        documents.iter().map(|(_, document)| document.bytes.len() / 700).collect();
+    assert_eq!(sizes, (0..DOCUMENTS).collect::<Vec<_>>());
+    let put = Entry::put("more/1".parse()?, Expect::Any, vec![2; 9_000]);
+    opened.store.commit(Batch::new(vec![put])?).await?;
+    let delete = Entry::delete("more/1".parse()?, Expect::Any);
+    opened.store.commit(Batch::new(vec![delete])?).await?;
+    opened.store.close().await;
+    Ok(opened.notes)
+}
+
+fn snapshot(root: &Path) -> Outcome<PathBuf> {
+    let mut found: Vec<PathBuf> = contents(root)?.into_iter().map(|(path, _)| path).collect();
+    found.retain(|path| path.to_string_lossy().contains("/data/snap."));
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        other => Err(format!("expected one snapshot, found {other:?}").into()),
+    }
+}
+
+fn contents(root: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(contents(&path)?);
+        } else {
+            let bytes = fs::read(&path)?;
+            found.push((path, bytes));
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,205 @@
+//! System calls under the store: whatever is acknowledged was synced before, file and folders; and a call that the
+//! disk answers with an error costs no acknowledged write, and never hangs the store.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+#[path = "child/model.rs"]
+mod model;
+#[path = "child/script.rs"]
+mod script;
+
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+const COMMITS: usize = 40;
+
+/// A system call, with the descriptors' paths in its text, and where in the trace it began and returned.
+struct Call {
+    text: String,
+    began: usize,
+    returned: usize,
+}
+
+#[test]
+fn an_fsync_returned_before_every_acknowledgement() -> Outcome {
+    if !strace_is_here("an_fsync_returned_before_every_acknowledgement")? {
+        return Ok(());
+    }
+    let (root, calls) = trace()?;
+    let db = format!("<{root}/data/db>");
+    let synced = |call: &Call, path: &str| {
+        let sync = call.text.starts_with("fsync(") || call.text.starts_with("fdatasync(");
+        sync && call.text.contains(path) && call.text.ends_with("= 0")
+    };
+    let written = |call: &Call| call.text.starts_with("pwrite64(") && call.text.contains(&db);
+    let acknowledged: Vec<&Call> =
+        calls.iter().filter(|call| call.text.starts_with("write(1<")).collect();
+    assert_eq!(acknowledged.len(), COMMITS, "commits that were acknowledged");
+
+    let mut before = 0;
+    for acknowledged in acknowledged {
+        let writes = calls
+            .iter()
+            .filter(|call| written(call) && before < call.began && call.began < acknowledged.began);
+        let last = writes.map(|call| call.returned).max();
+        let last = last.ok_or("acknowledged without a write: the trace is not understood")?;
+        let lasting = calls.iter().any(|call| {
+            synced(call, &db) && last < call.began && call.returned < acknowledged.began
+        });
+        assert!(lasting, "{:?} was said before its write was synced", acknowledged.text);
+        before = acknowledged.began;
+    }
+
+    let first = calls.iter().find(|call| call.text.starts_with("write(1<")).ok_or("none")?;
+    let parent = root.rsplit_once('/').ok_or("a root without a parent")?.0;
+    for path in ["schema.new", "data/db", "data/conf", "data", ""] {
+        let path = format!("<{root}/{path}").trim_end_matches('/').to_owned() + ">";
+        let lasting = calls.iter().any(|call| synced(call, &path) && call.returned < first.began);
+        assert!(lasting, "{path} was not synced before the first acknowledgement");
+    }
+    let parent = format!("<{parent}>");
+    assert!(calls.iter().any(|call| synced(call, &parent) && call.returned < first.began));
+    Ok(())
+}
+
+fn strace_is_here(test: &str) -> Outcome<bool> {
+    let here = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if !here {
+        // Not through the test's captured output: whoever reads the run should see it.
+        writeln!(std::io::stderr(), "SKIPPED {test}: there is no strace here")?;
+    }
+    Ok(here)
+}
+
+/// The writer's calls in a new folder, and the folder.
+fn trace() -> Outcome<(String, Vec<Call>)> {
+    let folder = tempfile::tempdir()?;
+    let (root, output) = (folder.path().canonicalize()?.join("store"), folder.path().join("trace"));
+    let root = root.to_str().ok_or("a folder's name is not text")?.to_owned();
+    let status = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o"])
+        .arg(&output)
+        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
+        .args([&root, "1", &COMMITS.to_string()])
+        .stdout(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Err(format!("strace or the writer ended with {status}").into());
+    }
+    Ok((root, parse(&std::fs::read_to_string(output)?)?))
+}
+
+/// Which calls fail, with which error. strace counts each thread's calls apart, so one rule hits several threads
+/// of sled's pool; the writer tries a commit again until it lands. The first syncs are those of the opening.
+const ERRORS: [&str; 12] = [
+    "sync_file_range:error=EIO:when=2",
+    "sync_file_range:error=EIO:when=3",
+    "sync_file_range:error=EIO:when=4",
+    "sync_file_range:error=EIO:when=5",
+    "fsync:error=EIO:when=16",
+    "fsync:error=EIO:when=17",
+    "fsync:error=EIO:when=18",
+    "fsync:error=ENOSPC:when=19",
+    "pwrite64:error=ENOSPC:when=2",
+    "pwrite64:error=ENOSPC:when=3",
+    "pwrite64:error=EROFS:when=4",
+    "pwrite64:error=EIO:when=5",
+];
+
+/// Far more than the commits take; a store that hangs stays for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[tokio::test]
+async fn an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write() -> Outcome {
+    if !strace_is_here("an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write")? {
+        return Ok(());
+    }
+    let mut right = model::Contents::new();
+    for number in 1..=u64::try_from(COMMITS)? {
+        model::apply(&mut right, number)?;
+    }
+    for error in ERRORS {
+        let folder = tempfile::tempdir()?;
+        let failed = write_with(error, folder.path())?;
+        assert!(failed > 0, "{error}: no commit failed, so nothing was tried");
+        let found = model::read(&folder.path().join("store")).await?;
+        assert!(found == right, "{error}: not what was acknowledged");
+    }
+    Ok(())
+}
+
+/// Runs the writer with some of its calls failing; answers how many commits failed before they landed.
+fn write_with(error: &str, folder: &Path) -> Outcome<usize> {
+    let mut child = Command::new("strace")
+        .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync", "-e"])
+        .arg(format!("inject={error}"))
+        .arg("-o")
+        .arg(folder.join("trace"))
+        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
+        .arg(folder.join("store"))
+        .args(["1", &COMMITS.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            said.send(line).ok();
+        }
+    });
+    let outcome = wait_for_all(&heard).map_err(|what| format!("{error}: {what}"));
+    if outcome.is_err() {
+        end(&mut child)?;
+    }
+    let mut complaints = String::new();
+    child.stderr.take().ok_or("no errors")?.read_to_string(&mut complaints)?;
+    let status = child.wait()?;
+    outcome.map_err(|what| format!("{what}; {status}; {complaints}"))?;
+    Ok(complaints.lines().filter(|line| line.starts_with("commit ")).count())
+}
+
+fn wait_for_all(heard: &mpsc::Receiver<String>) -> Result<(), String> {
+    for number in 1..=COMMITS {
+        let line = heard.recv_timeout(PATIENCE);
+        let line = line.map_err(|error| format!("before {number} was acknowledged: {error}"))?;
+        if line != number.to_string() {
+            return Err(format!("{line} was acknowledged in place of {number}"));
+        }
+    }
+    Ok(())
+}
+
+/// Ends strace's child with it: a killed strace would let it run on.
+fn end(child: &mut Child) -> Outcome {
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    for traced in std::fs::read_to_string(children)?.split_whitespace() {
+        Command::new("kill").args(["-9", traced]).status()?;
+    }
+    Ok(child.kill()?)
+}
+
+/// Joins the two halves of a call that another thread's call came between.
+fn parse(trace: &str) -> Outcome<Vec<Call>> {
+    let mut calls = Vec::new();
+    let mut unfinished = BTreeMap::new();
+    for (place, line) in trace.lines().enumerate() {
+        let (thread, text) = line.split_once(' ').ok_or("a line without a thread")?;
+        let text = text.trim();
+        if let Some(begin) = text.strip_suffix("<unfinished ...>") {
+            unfinished.insert(thread, (begin.trim(), place));
+        } else if let Some((_, end)) = text.split_once(" resumed>") {
+            let (begin, began) = unfinished.remove(thread).ok_or("resumed and never begun")?;
+            calls.push(Call { text: format!("{begin}{end}"), began, returned: place });
+        } else {
+            calls.push(Call { text: text.to_owned(), began: place, returned: place });
+        }
+    }
+    Ok(calls)
+}
