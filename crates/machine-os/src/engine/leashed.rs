@@ -59,7 +59,6 @@ impl Leashed {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0)
             .spawn()
             .map_err(LeashError::Spawn)?;
         let (Some(leash), Some(mut orders), Some(facts)) =

@@ -39,9 +39,9 @@ enum Note {
 /// Starts the workload and returns when nothing of it is left. An error says why it was not started.
 pub(super) fn hold(errand: &Errand, say: impl Fn(&Fact)) -> Result<(), String> {
     let failed = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    // A group and a session of its own keep the terminal's signals away. It fails for who leads a group already, which
-    // is as good.
-    let _ = rustix::process::setsid();
+    // A session of its own keeps the terminal's signals away, and is how the engine finds what a leash that was killed
+    // left behind.
+    rustix::process::setsid().map_err(|error| format!("no session of its own: {error}"))?;
     descriptors::keep_from_workloads().map_err(failed("descriptors cannot be listed"))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("descendants cannot be waited for: {error}"))?;

@@ -1,0 +1,7 @@
+//! The port on a real machine: real processes, real sockets, real disks.
+#![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
+
+mod checks;
+mod installs;
+mod machine;
+mod processes;

@@ -1,0 +1,281 @@
+//! Real processes: their identity, their end, and that nothing of them is ever left.
+
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::machine::{Machine, is_alive, spec, until};
+use host::{Exit, Host, Process, ProcessSpec, StartError};
+use inventory::{Limits, Signal, Span, Stop};
+use machine_os::OsProcess;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, kill_process};
+
+const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
+
+/// The numbers that a script wrote, one a line, once there are as many as wanted.
+async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
+    for _ in 0..1_000 {
+        let lines = process.last_lines().await;
+        if lines.len() >= count {
+            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("the script did not say {count} numbers")
+}
+
+#[tokio::test]
+async fn an_end_is_told_with_its_status_and_last_lines() {
+    for (script, exit) in [
+        ("echo one; echo two >&2; exit 3", Exit::Status(3)),
+        ("echo one; echo two >&2; kill -SEGV $$", Exit::Signal(11)),
+        ("echo one; echo two >&2", Exit::Status(0)),
+    ] {
+        let machine = Machine::new();
+        let process = machine.run(script).await;
+        assert_eq!(process.ended().await, exit, "{script}");
+        assert_eq!(process.last_lines().await, ["one", "two"], "{script}");
+        assert_eq!(process.ended().await, exit, "asked again, the answer is the same");
+    }
+}
+
+#[tokio::test]
+async fn identity_is_number_start_time_and_boot() {
+    let machine = Machine::new();
+    let process = machine.run("exec sleep 1000").await;
+    let identity = process.identity().clone();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", identity.pid)).unwrap();
+    let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
+    assert_eq!(identity.started.to_string(), started);
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert_eq!(identity.boot.0, boot.trim());
+}
+
+#[tokio::test]
+async fn grandchildren_do_not_survive_the_stop() {
+    // Each prints its own and its descendants' numbers. `setsid` leaves group and session; a double fork is orphaned.
+    for script in [
+        "sleep 1000 & echo $!; echo $$; wait",
+        "setsid sleep 1000 & echo $!; echo $$; wait",
+        "(setsid sh -c 'sleep 1000 & echo $!; echo $$; wait' &); echo $$; sleep 1000",
+        "(sh -c 'echo $$; exec sleep 1000' &); (sh -c 'echo $$; exec sleep 1000' &); echo $$; wait; exec sleep 1000",
+    ] {
+        let machine = Machine::new();
+        let process = machine.run(script).await;
+        let pids = pids(&process, script.matches("echo").count()).await;
+        assert!(pids.iter().all(|pid| is_alive(*pid)), "{script}");
+        process.stop(STOP).await;
+        assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn what_ignores_its_signal_is_killed_after_the_grace() {
+    let machine = Machine::new();
+    let script = "trap '' TERM; setsid sh -c 'echo $$; while :; do sleep 1000; done' & echo $$; while :; do sleep 1000; done";
+    let process = machine.run(script).await;
+    let pids = pids(&process, 2).await;
+    let how = Stop { grace: Span::milliseconds(100), ..STOP };
+    process.stop(how).await;
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert_eq!(process.ended().await, Exit::Signal(9));
+}
+
+#[tokio::test]
+async fn a_child_may_end_in_its_own_time_after_its_parent_did() {
+    let machine = Machine::new();
+    let folder = machine.folder.path().display().to_string();
+    // The parent ends at once; its child needs a moment, and is given it.
+    let child = format!(
+        "trap 'sleep 0.3; echo done > {folder}/done; exit' TERM; echo $$; while :; do sleep 0.05; done"
+    );
+    let process =
+        machine.run(&format!("sh -c \"{}\" & echo $$; wait", child.replace('$', "\\$"))).await;
+    pids(&process, 2).await;
+    process.stop(STOP).await;
+    assert!(machine.folder.path().join("done").exists());
+}
+
+#[tokio::test]
+async fn what_a_workload_leaves_behind_is_gone_before_its_end_is_told() {
+    let machine = Machine::new();
+    let process = machine.run("setsid sleep 1000 & echo $!; exit 7").await;
+    assert_eq!(process.ended().await, Exit::Status(7));
+    let pids = pids(&process, 1).await;
+    assert!(!is_alive(pids[0]));
+}
+
+#[tokio::test]
+async fn a_process_dies_with_the_last_handle_on_it() {
+    let machine = Machine::new();
+    let process = machine.run("setsid sleep 1000 & echo $!; echo $$; wait").await;
+    let pids = pids(&process, 2).await;
+    let copy = process.clone();
+    drop(process);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    drop(copy);
+    until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+#[tokio::test]
+async fn an_engine_killed_by_kill_9_leaves_no_process() {
+    let machine = Machine::new();
+    let folder = machine.folder.path();
+    let script = b"#!/bin/sh\nsetsid sleep 1000 & echo $!; echo $$; trap '' TERM HUP; sleep 1000; sleep 1000";
+    let artifact = machine.artifact("run", script);
+    let mut engine = Command::new(crate::machine::program())
+        .arg("engine")
+        .args([folder.join("engine"), folder.join("artifacts")])
+        .arg(artifact.digest.as_str())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(engine.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let main: u32 = line.trim().parse().unwrap();
+    let log = folder.join("engine/output/blog/blog-1/web.log");
+    let pids = until("both have said their numbers", || {
+        let log = fs::read_to_string(&log).ok()?;
+        let pids: Vec<u32> = log.lines().filter_map(|line| line.parse().ok()).collect();
+        (pids.len() == 2).then_some(pids)
+    });
+    let pids = pids.await;
+    assert!(pids.contains(&main) && pids.iter().all(|pid| is_alive(*pid)));
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_leash_that_is_killed_takes_its_workload_along() {
+    let machine = Machine::new();
+    let process = machine.run("sleep 1000 & echo $!; echo $$; wait").await;
+    let pids = pids(&process, 2).await;
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
+    let leash = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(leash).unwrap(), rustix::process::Signal::KILL).unwrap();
+    assert_eq!(process.ended().await, Exit::Unknown);
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+}
+
+#[tokio::test]
+async fn a_workload_inherits_no_descriptor_and_no_environment() {
+    let machine = Machine::new();
+    let path = machine.folder.path().join("lock");
+    // A file of the engine that was opened without close-on-exec, as a library in C may do.
+    let lock = File::create(&path).unwrap();
+    fcntl_setfd(&lock, FdFlags::empty()).unwrap();
+    let environment = [("GREETING", "hello"), ("PORT", "no")];
+    let environment = environment.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let spec = ProcessSpec { environment: environment.into(), ..spec() };
+    let process = machine.run_as("ls -l /proc/$$/fd; env", spec).await;
+    process.ended().await;
+    let lines = process.last_lines().await;
+    let found = |part: &str| lines.iter().any(|line| line.contains(part));
+    assert!(found("/dev/null") && !found("lock"), "{lines:#?}");
+    assert!(found("GREETING=hello") && !found("HOME=") && !found("CARGO"), "{lines:#?}");
+    assert!(found(&format!("PORT={}", process.address().port())), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn the_port_is_given_in_arguments_and_is_another_for_each() {
+    let machine = Machine::new();
+    let command = ["./run", "--port=${PORT}"].map(str::to_owned).into();
+    let spec = ProcessSpec { command, ..spec() };
+    let first = machine.run_as("echo $1; exec sleep 1000", spec.clone()).await;
+    let line = until_line(&first).await;
+    assert_eq!(line, format!("--port={}", first.address().port()));
+    let second = machine.host.start(&spec).await.unwrap();
+    assert_ne!(first.address(), second.address());
+}
+
+async fn until_line(process: &OsProcess) -> String {
+    for _ in 0..1_000 {
+        if let Some(line) = process.last_lines().await.pop() {
+            return line;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("it said nothing")
+}
+
+#[tokio::test]
+async fn what_cannot_start_is_told_before_and_at_the_start() {
+    let machine = Machine::new();
+    let script = machine.artifact("data", b"no program");
+    machine.install(vec![script]).await.unwrap();
+    fs::set_permissions(machine.build().join("data"), Permissions::from_mode(0o644)).unwrap();
+    let command = |program: &str| ProcessSpec { command: vec![program.to_owned()], ..spec() };
+    let user = ProcessSpec { user: Some("no-such-user".to_owned()), ..command("sleep") };
+    let elsewhere = ProcessSpec { build: "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap(), ..spec() };
+    for (spec, words) in [
+        (command("./missing"), "there is no such file"),
+        (command("./data"), "it is not executable"),
+        (command("no-such-program"), "there is no such program in"),
+        (user, "there is no such user"),
+        (elsewhere, "its build is not installed"),
+    ] {
+        let verified = machine.host.verify(&spec, &[]).await.unwrap_err().to_string();
+        assert!(verified.contains(words), "{verified}");
+        let started = machine.host.start(&spec).await.unwrap_err().to_string();
+        assert!(started.contains(words), "{started}");
+    }
+}
+
+#[tokio::test]
+async fn what_only_the_kernel_can_refuse_is_told_at_the_start() {
+    let machine = Machine::new();
+    let script = machine.artifact("run", b"#!/no/such/interpreter\n");
+    machine.install(vec![script]).await.unwrap();
+    assert!(machine.host.verify(&spec(), &[]).await.is_ok());
+    let error = machine.host.start(&spec()).await.unwrap_err();
+    assert!(matches!(&error, StartError::Program { program, .. } if program == "./run"), "{error}");
+}
+
+#[tokio::test]
+async fn open_files_are_limited() {
+    let machine = Machine::new();
+    let limits = Limits { files: Some(77), ..Limits::default() };
+    let process = machine.run_as("ulimit -n", ProcessSpec { limits, ..spec() }).await;
+    process.ended().await;
+    assert_eq!(process.last_lines().await, ["77"]);
+}
+
+#[tokio::test]
+async fn a_workload_runs_as_its_user() {
+    // Only root can start a process of another user; others are told so, which the next test shows.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    fs::set_permissions(machine.folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let spec = ProcessSpec { user: Some("nobody".to_owned()), ..spec() };
+    let process = machine.run_as("id -u; id -G", spec).await;
+    process.ended().await;
+    let lines = process.last_lines().await;
+    assert!(lines.len() == 2 && lines.iter().all(|line| line == "65534"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn starting_many_at_once_leaves_each_its_own_end() {
+    let machine = Machine::new();
+    let run = machine.artifact("run", b"#!/bin/sh\nexit $1\n");
+    machine.install(vec![run]).await.unwrap();
+    let mut all = tokio::task::JoinSet::new();
+    for status in 0..40 {
+        let host = machine.host.clone();
+        let command = vec!["./run".to_owned(), status.to_string()];
+        let resource = format!("web-{status}").parse().unwrap();
+        let spec = ProcessSpec { command, resource, ..spec() };
+        all.spawn(async move {
+            let process = host.start(&spec).await.unwrap();
+            (process.ended().await, Exit::Status(status))
+        });
+    }
+    for (found, expected) in all.join_all().await {
+        assert_eq!(found, expected);
+    }
+}
