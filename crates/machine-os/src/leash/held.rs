@@ -101,6 +101,7 @@ fn spawn(errand: &Errand) -> Result<(PipeReader, u32), String> {
 fn watch(main: Pid, noted: &Receiver<Note>) -> Exit {
     let mut exit = Exit::Unknown;
     let mut course = Course::Run;
+    let mut output_done = false;
     loop {
         let note = match course {
             Course::Run | Course::Stop => noted.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -126,16 +127,18 @@ fn watch(main: Pid, noted: &Receiver<Note>) -> Exit {
                 }
             }
             Ok(Note::Ordered(Order::Kill) | Note::Alone) => course = Course::Kill,
-            Ok(Note::OutputDone) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Note::OutputDone) => output_done = true,
+            Err(RecvTimeoutError::Timeout) => {}
         }
         if course == Course::Kill {
             signal_all(Signal::KILL);
         }
     }
     // What was written last is often what matters.
-    while let Ok(note) = noted.recv_timeout(OUTPUT_LAST) {
-        if let Note::OutputDone = note {
-            break;
+    while !output_done {
+        match noted.recv_timeout(OUTPUT_LAST) {
+            Ok(note) => output_done = matches!(note, Note::OutputDone),
+            Err(_) => break,
         }
     }
     exit
