@@ -77,7 +77,7 @@ impl Source {
             let failure = Failure::because(format!("no manifest at {path}"), &error);
             failure.hint("a manifest says how a build is to be run; controller builds add --help")
         })?;
-        Manifest::from_toml(&text).map_err(|faults| {
+        Manifest::from_toml(text).map_err(|faults| {
             let faults = faults.in_file(&path.to_string()).to_string();
             let what = format!("the manifest has faults, so nothing was registered\n{faults}");
             Failure::new(FailureKind::Failed, what)
@@ -85,11 +85,11 @@ impl Source {
     }
 }
 
-fn read_bounded(path: &Path) -> io::Result<String> {
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = fs::metadata(path)?.len();
     if bytes > MANIFEST_BYTES_MAX {
         let what = format!("{bytes} bytes are more than the {MANIFEST_BYTES_MAX} allowed");
         return Err(io::Error::other(what));
     }
-    fs::read_to_string(path)
+    fs::read(path)
 }

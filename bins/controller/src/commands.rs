@@ -114,13 +114,12 @@ async fn release_builds(
         Some(_) | None => Pace::InTurn,
     };
     let run = if dry_run { Run::Dry } else { Run::Real };
-    match client.ask(Ask::Release { builds, pace, run }).await? {
-        Answer::Released(Released { plan, dry: false }) if wait => {
-            follow::follow(client, folder, plan, output).await
-        }
-        // Where every machine runs it already, there is no plan to wait for.
-        answer => show(&answer, output),
+    let answer = client.ask(Ask::Release { builds, pace, run }).await?;
+    // Where every machine runs it already, there is no plan to wait for.
+    if let (Answer::Released(Released { plan, dry: _ }), true) = (&answer, wait) {
+        return follow::follow(client, folder, plan.clone(), output).await;
     }
+    show(&answer, output)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) async fn follow(
         before = Some(std::mem::replace(&mut plan, after));
     }
     screen.clear();
-    output.answer(&plan, |plan, paint| shown::plan(plan, paint))?;
+    output.answer(&plan, shown::plan)?;
     outcome(&plan)
 }
 

@@ -19,6 +19,7 @@ mod folder;
 mod follow;
 mod frame;
 mod ids;
+mod judge;
 mod news;
 mod output;
 mod paint;
@@ -88,7 +89,7 @@ fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result
             let dir = everywhere.dir.as_deref();
             runtime()?.block_on(dev::run(&flags, dir, surroundings, output))
         }
-        Command::Judge(_) => Ok(()),
+        Command::Judge(flags) => judge::judge(&flags, output),
     }
 }
 

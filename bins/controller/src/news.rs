@@ -38,41 +38,54 @@ pub(crate) enum News {
     },
 }
 
-/// What happened to a plan. One that was not looked at before came to its state.
+/// What happened to a plan. One that was not looked at before came to where it is.
 pub(crate) fn of_plan(before: Option<&PlanView>, after: &PlanView) -> Vec<News> {
-    let mut news = Vec::new();
-    if before.is_none_or(|before| before.state != after.state) {
-        let moves = shown::list(after.moves.iter().map(shown::moved));
-        news.push(News::Plan { moves, state: after.state.clone(), note: after.note.clone() });
+    let state = before.is_none_or(|before| before.state != after.state);
+    let state = state.then(|| News::Plan {
+        moves: shown::list(after.moves.iter().map(shown::moved)),
+        state: after.state.clone(),
+        // While it is judged, its gate says more.
+        note: if after.state == "judging" { String::new() } else { after.note.clone() },
+    });
+    let (gate, waves) = (of_gate(before, after), of_waves(before, after));
+    let rest = gate.into_iter().chain(waves).chain(of_rollbacks(before, after));
+    // What a plan came to follows from what its gate found; what its gate finds follows from that it is judged.
+    if after.ended { rest.chain(state).collect() } else { state.into_iter().chain(rest).collect() }
+}
+
+fn of_gate(before: Option<&PlanView>, after: &PlanView) -> Option<News> {
+    let gate = after.gate.as_ref()?;
+    let same = before.and_then(|before| before.gate.as_ref());
+    let same = same.filter(|before| before.since == gate.since);
+    let machines = gate.machines.clone();
+    if gate.passes > same.map_or(0, |before| before.passes) {
+        return Some(News::Pass { machines, passes: gate.passes, of: gate.of });
     }
-    for (index, wave) in after.waves.iter().enumerate() {
-        let state_before = before
-            .and_then(|before| before.waves.get(index))
-            .map_or(WaveState::Waiting, |before| before.state);
-        if state_before != wave.state {
-            news.push(News::Wave { machines: wave.machines.clone(), state: wave.state });
-        }
-    }
-    let gate_before = before.and_then(|before| before.gate.as_ref());
-    if let Some(gate) = &after.gate {
-        let same = gate_before.filter(|before| before.since == gate.since);
-        if gate.passes > same.map_or(0, |before| before.passes) {
-            let machines = gate.machines.clone();
-            news.push(News::Pass { machines, passes: gate.passes, of: gate.of });
-        } else if !gate.wanting.is_empty()
-            && same.is_none_or(|before| before.wanting != gate.wanting)
-        {
-            let machines = gate.machines.clone();
-            news.push(News::Wanting { machines, what: gate.wanting.join("; ") });
-        }
-    }
-    for (index, one) in after.moves.iter().enumerate() {
-        let rollback_before = before.and_then(|before| before.moves.get(index)?.rollback.as_ref());
-        if let Some(what) = one.rollback.as_ref().filter(|what| Some(*what) != rollback_before) {
-            news.push(News::Rollback { module: one.module.clone(), what: what.clone() });
-        }
-    }
-    news
+    let is_new = same.is_none_or(|before| before.wanting != gate.wanting);
+    let is_wanting = gate.state == "judging" && !gate.wanting.is_empty();
+    (is_new && is_wanting).then(|| News::Wanting { machines, what: gate.wanting.join("; ") })
+}
+
+fn of_waves(before: Option<&PlanView>, after: &PlanView) -> Vec<News> {
+    let before = |index: usize| before.and_then(|before| before.waves.get(index));
+    let waves = after.waves.iter().enumerate();
+    let moved = waves.filter(|(index, wave)| {
+        before(*index).map_or(WaveState::Waiting, |before| before.state) != wave.state
+    });
+    moved
+        .map(|(_, wave)| News::Wave { machines: wave.machines.clone(), state: wave.state })
+        .collect()
+}
+
+fn of_rollbacks(before: Option<&PlanView>, after: &PlanView) -> Vec<News> {
+    let before =
+        |index: usize| before.and_then(|before| before.moves.get(index)?.rollback.as_ref());
+    let moves = after.moves.iter().enumerate();
+    let told = moves.filter_map(|(index, one)| {
+        let what = one.rollback.as_ref().filter(|what| Some(*what) != before(index))?;
+        Some(News::Rollback { module: one.module.clone(), what: what.clone() })
+    });
+    told.collect()
 }
 
 /// What happened to machines. Of one that was not looked at before, all is news.
@@ -113,7 +126,7 @@ fn of_resource(machine: &MachineName, resource: &ResourceView) -> News {
         build,
         state: resource.state,
         restarts: resource.restarts,
-        why: resource.why.as_deref().map(|why| shown::first_line(why).to_owned()),
+        why: resource.why.as_deref().map(shown::one_line),
     }
 }
 
@@ -199,9 +212,9 @@ mod tests {
         assert_eq!(
             told(of_plan(None, &judging)),
             [
-                "plan sample v1 → v2: judging: wave 1 of 2",
-                "wave box-1: sent, and judged from now on",
+                "plan sample v1 → v2: judging",
                 "gate on box-1: pass 1 of 3",
+                "wave box-1: sent, and judged from now on",
             ]
         );
         assert_eq!(told(of_plan(Some(&judging), &judging)), [""; 0]);
@@ -217,9 +230,9 @@ mod tests {
         assert_eq!(
             told(of_plan(Some(&samples::judging(0, &[])), &samples::failed())),
             [
-                "plan sample v1 → v2: failed: it crash-loops",
                 "wave box-1: did not pass its gate",
                 "sample: put back to v1",
+                "plan sample v1 → v2: failed: it crash-loops",
             ]
         );
     }
@@ -237,7 +250,10 @@ mod tests {
         after.resources[0].why = Some("exit status 3\nlast words".to_owned());
         assert_eq!(
             told(of_machines(&before, &[after])),
-            ["box-1 has gone silent", "box-1: sample/web v2 unhealthy, 2 restarts: exit status 3",]
+            [
+                "box-1 has gone silent",
+                "box-1: sample/web v2 unhealthy, 2 restarts: exit status 3 last words",
+            ]
         );
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     command_line::Format,
     failure::Failure,
-    paint::{Paint, Tone},
+    paint::{Paint, Tone, harmless},
     surroundings::Surroundings,
 };
 
@@ -84,6 +84,8 @@ impl Output {
     /// Says why the command did not do what was asked, and what to do.
     pub(crate) fn failure(&self, failure: &Failure) {
         let Failure { kind: _, message, hints } = failure;
+        // It can hold what others wrote, such as the last lines of a program that was released.
+        let message = message.lines().map(harmless).collect::<Vec<_>>().join("\n");
         self.status(&format!("{} {message}", self.status.tone(Tone::Bad, "error:")));
         for hint in hints {
             self.status(&format!("{} {hint}", self.status.tone(Tone::Strong, "hint:")));

@@ -29,7 +29,24 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// The first of several lines, since a table has one for each row.
-pub(crate) fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// A text of several lines as one, no longer than a row can be read: what a program wrote as it ended can be long.
+pub(crate) fn one_line(text: &str) -> String {
+    const LENGTH_MAX: usize = 240;
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+    let line = line.join(" ");
+    match line.char_indices().nth(LENGTH_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_lines_become_one_that_can_be_read() {
+        assert_eq!(one_line("it ended:\n  error: no\n\n"), "it ended: error: no");
+        assert_eq!(one_line(&"é\n".repeat(1_000)).chars().count(), 241);
+    }
 }

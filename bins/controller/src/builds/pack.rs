@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, ErrorKind, Read, Write},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use inventory::{Artifact, ArtifactName};
@@ -43,9 +43,8 @@ pub(super) fn pack(
     let file = tempfile::Builder::new().prefix(NEW).tempfile_in(artifacts);
     let mut file = file.map_err(|error| not_kept(artifacts, &error))?;
     let mut hashing = Hashing { inner: file.as_file_mut(), sha256: Sha256::new(), size: 0 };
-    write(folder, &entries, &mut hashing).map_err(|error| match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => not_kept(artifacts, &error),
-        _ => apart(&error),
+    write(folder, &entries, &mut hashing).map_err(|error| {
+        if is_full(&error) { not_kept(artifacts, &error) } else { apart(&error) }
     })?;
     let Hashing { inner: _, sha256, size } = hashing;
     let digest = Digest::from_bytes(sha256.finalize().into());
@@ -83,12 +82,15 @@ pub(crate) fn sweep(artifacts: &Path) -> io::Result<()> {
 fn not_kept(artifacts: &Path, error: &io::Error) -> Failure {
     let failure =
         Failure::because(format!("the artifact cannot be kept in {}", artifacts.display()), error);
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            failure.hint("make room on that disk and add the build again; nothing was registered")
-        }
-        _ => failure,
+    if is_full(error) {
+        failure.hint("make room on that disk and add the build again; nothing was registered")
+    } else {
+        failure
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// A file or a folder below the one that is packed.
@@ -98,10 +100,12 @@ struct Entry {
     kind: Kind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Folder,
     File,
+    /// A symbolic link, and what it points to.
+    Link(PathBuf),
 }
 
 /// All of them, in the order of their paths.
@@ -121,8 +125,11 @@ fn entries(folder: &Path, artifacts: &Path) -> io::Result<Vec<Entry>> {
             if kind.is_dir() {
                 open.push(path.clone());
                 found.push(Entry { path, kind: Kind::Folder });
+            } else if kind.is_symlink() {
+                let target = link(&path, fs::read_link(entry.path())).map_err(at(&path))?;
+                found.push(Entry { path, kind: Kind::Link(target) });
             } else if !kind.is_file() {
-                let what = "only files and folders can be packed, this is neither";
+                let what = "only files, folders and links can be packed, this is none of them";
                 return Err(at(&path)(io::Error::other(what)));
             } else if path != Path::new(MANIFEST) {
                 found.push(Entry { path, kind: Kind::File });
@@ -131,6 +138,20 @@ fn entries(folder: &Path, artifacts: &Path) -> io::Result<Vec<Entry>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// What a link points to. It must be in the folder too: no machine has anything else that was meant.
+fn link(path: &Path, target: io::Result<PathBuf>) -> io::Result<PathBuf> {
+    let target = target?;
+    let above = path.components().count().saturating_sub(1);
+    let parts = || target.components().filter(|part| *part != Component::CurDir);
+    let up = parts().take_while(|part| *part == Component::ParentDir).count();
+    let mut then = parts().skip(up);
+    if up <= above && then.all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(target);
+    }
+    let target = target.display();
+    Err(io::Error::other(format!("the link to {target} may leave the folder that is packed")))
 }
 
 /// Says where in the folder it went wrong.
@@ -147,6 +168,10 @@ fn write(folder: &Path, entries: &[Entry], to: &mut impl Write) -> io::Result<()
                 tar.append_data(&mut header, path, io::empty()).map_err(at(path))?;
             }
             Kind::File => write_file(&mut tar, path, &folder.join(path)).map_err(at(path))?,
+            Kind::Link(target) => {
+                let mut header = header(EntryType::Symlink, 0o777, 0);
+                tar.append_link(&mut header, path, target).map_err(at(path))?;
+            }
         }
     }
     tar.into_inner()?.flush()
@@ -204,7 +229,7 @@ impl Write for Hashing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::{fs::symlink, net::UnixListener};
 
     use super::*;
 
@@ -275,11 +300,32 @@ mod tests {
     }
 
     #[test]
+    fn links_are_packed_as_they_are_unless_they_may_leave_the_folder() {
+        for (target, may) in [
+            ("one", true),
+            ("./one", true),
+            ("../run", true),
+            ("../b/two", true),
+            ("../../run", false),
+            ("/etc/passwd", false),
+            ("one/../../../x", false),
+        ] {
+            let folders = Folders::new(&FILES);
+            symlink(target, folders.source.path().join("a/link")).unwrap();
+            let packed = folders.pack();
+            assert_eq!(packed.is_ok(), may, "{target}: {packed:?}");
+            if let Err(failure) = packed {
+                assert!(failure.message.contains("a/link: the link to"), "{failure:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_file_is_refused_by_its_path_and_nothing_is_left() {
         let folders = Folders::new(&FILES);
-        symlink("/etc/passwd", folders.source.path().join("a/link")).unwrap();
+        let _socket = UnixListener::bind(folders.source.path().join("a/socket")).unwrap();
         let failure = folders.pack().unwrap_err();
-        assert!(failure.message.contains("a/link: only files and folders"), "{failure:?}");
+        assert!(failure.message.contains("a/socket: only files, folders and links"), "{failure:?}");
         assert_eq!(folders.kept(), [""; 0]);
     }
 

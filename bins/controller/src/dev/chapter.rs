@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn what_is_written_can_be_packed_and_run_whatever_the_folder_is_called() {
         for image in ["/tmp/fleet/image", "/tmp/a \"quoted\\\" ’\u{7f}\n/image"] {
-            let manifest = Manifest::from_toml(&manifest(Path::new(image)).unwrap()).unwrap();
+            let manifest = manifest(Path::new(image)).unwrap();
+            let manifest = Manifest::from_toml(manifest).unwrap();
             assert_eq!(manifest.module.as_str(), MODULE);
             assert_eq!(manifest.resources[0].command[0], image);
         }

@@ -70,6 +70,9 @@ fn to_the_end(seen: &Seen, fleet: &[MachineName]) -> Result<Told, Step> {
     let good = build(seen, Chapter::Good).ok_or(Step::Register(Chapter::Good))?;
     assigned(seen, fleet)?;
     proven(seen, good)?;
+    if let Some(plan) = plan_of(seen, good).filter(|plan| !plan.ended) {
+        return Err(under_way(plan, good));
+    }
     let Some(bad) = build(seen, Chapter::Bad) else {
         runs_everywhere(seen, fleet, good)?;
         return Err(Step::Register(Chapter::Bad));
@@ -162,13 +165,17 @@ fn on_its_way<'a>(
         return Err(Step::Release(chapter, build.build.clone()));
     };
     if !plan.ended {
-        return Err(wait(format!("{} of {}: {}", plan.state, build.commit, plan.note)));
+        return Err(under_way(plan, build));
     }
     let plans = seen.plans.iter().filter(|plan| moves(plan, build)).count();
     if plan.state == "cannot tell" && plans < PLANS_MAX {
         return Err(Step::Retry(plan.plan.clone()));
     }
     Ok(plan)
+}
+
+fn under_way(plan: &PlanView, build: &BuildView) -> Step {
+    wait(format!("the plan of {} to end; {}: {}", build.commit, plan.state, plan.note))
 }
 
 /// The one machine that was sent what the plan moved.
@@ -262,16 +269,18 @@ mod tests {
         let proven = [("v1", "proven")];
         let second = [("v2", "unproven"), ("v1", "proven")];
         let condemned = [("v2", "condemned"), ("v1", "proven")];
-        let cases: &[(&[(&str, &str)], &[(&str, &str)], &str)] = &[
+        // Builds by commit and standing, plans by commit and state, and the step.
+        type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], &'a str);
+        let cases: &[Case<'_>] = &[
             (&[], &[], "register v1"),
             (&unproven, &[], "release v1"),
-            (&unproven, &[("v1", "queued")], "wait for queued of v1: it begins"),
-            (&unproven, &[("v1", "judging")], "wait for judging of v1: it begins"),
+            (&unproven, &[("v1", "queued")], "wait for the plan of v1 to end; queued: it begins"),
+            (&unproven, &[("v1", "judging")], "wait for the plan of v1 to end; judging: it begins"),
             (&unproven, &[("v1", "cannot tell")], "retry"),
             (
                 &unproven,
                 &[("v1", "judging"), ("v1", "cannot tell")],
-                "wait for judging of v1: it begins",
+                "wait for the plan of v1 to end; judging: it begins",
             ),
             (
                 &unproven,
@@ -289,10 +298,20 @@ mod tests {
                 &[("v1", "failed")],
                 "broken: the good build was condemned: nobody knows why",
             ),
+            // A build is proven by its first wave; the others follow.
+            (&proven, &[("v1", "judging")], "wait for the plan of v1 to end; judging: it begins"),
             (&proven, &[("v1", "done")], "register v2"),
             (&second, &[("v1", "done")], "release v2"),
-            (&second, &[("v2", "judging"), ("v1", "done")], "wait for judging of v2: it begins"),
-            (&condemned, &[("v2", "putting back")], "wait for putting back of v2: it begins"),
+            (
+                &second,
+                &[("v2", "judging"), ("v1", "done")],
+                "wait for the plan of v2 to end; judging: it begins",
+            ),
+            (
+                &condemned,
+                &[("v2", "putting back")],
+                "wait for the plan of v2 to end; putting back: it begins",
+            ),
             (&second, &[("v2", "failed")], "wait for v2 to be condemned"),
             (&second, &[("v2", "cannot tell")], "retry"),
             (&second, &[("v2", "done")], "broken: the bad build's plan ended as done: it begins"),
@@ -320,7 +339,8 @@ mod tests {
 
     #[test]
     fn the_end_is_looked_at_machine_by_machine() {
-        let cases: [(fn(&mut Seen), &str); 8] = [
+        type Case = (fn(&mut Seen), &'static str);
+        let cases: [Case; 8] = [
             (|seen| seen.machines.truncate(2), "wait for box-3 to be heard"),
             (|seen| seen.machines[1].state = MachineState::Silent, "wait for box-2 to be heard"),
             (|seen| seen.module = None, "assign"),

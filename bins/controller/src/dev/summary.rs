@@ -65,7 +65,7 @@ impl Summary {
             0 => "there was no other to be spared".to_owned(),
             others => format!("the other {} never saw it", shown::count(others, "machine")),
         };
-        let why = bad.why.as_deref().map_or("nobody knows why", shown::first_line);
+        let why = shown::one_line(bad.why.as_deref().unwrap_or("nobody knows why"));
         let build = |ended: &Ended| format!("{MODULE} {} ({})", ended.commit, ended.build.short());
         let mut lines = vec![
             line()
@@ -129,9 +129,9 @@ mod tests {
         assert_eq!(
             summary(3).text(Paint::Plain),
             "\
-good  sample v1 (G00V1) passed its gates and runs on 3 machines
-bad   sample v2 (G00V2) failed its gate on box-1; the other 2 machines never saw it
-      exit status 3
+good  sample v1 (9G00V1) passed its gates and runs on 3 machines
+bad   sample v2 (9G00V2) failed its gate on box-1; the other 2 machines never saw it
+      exit status 3 last words
       box-1 was put back to v1, and v2 is condemned: only a person's retry frees it
 
   curl http://127.0.0.1:4001/  box-1: hello from sample v1

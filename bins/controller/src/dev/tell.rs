@@ -55,12 +55,12 @@ impl<'a> Teller<'a> {
 
     /// Tells it to its end, or says why it has none.
     pub(crate) async fn tell(&mut self) -> Result<Told, Failure> {
-        let told = self.to_the_end().await;
+        let told = self.go_on().await;
         self.screen.clear();
         told
     }
 
-    async fn to_the_end(&mut self) -> Result<Told, Failure> {
+    async fn go_on(&mut self) -> Result<Told, Failure> {
         let mut moved = Instant::now();
         loop {
             let seen = self.look().await?;
@@ -138,13 +138,12 @@ impl<'a> Teller<'a> {
 
     /// Says what happened since the last look, and whether anything did.
     fn say_news(&mut self, seen: &Seen) -> bool {
-        let mut all = Vec::new();
-        let machines_before = self.seen.as_ref().map_or(&[][..], |before| &before.machines);
+        let before = self.seen.as_ref();
+        // The oldest first, as they happened, and what machines do after what they were sent.
+        let plans = seen.plans.iter().rev().flat_map(|plan| news_of(plan, before));
+        let mut all: Vec<_> = plans.collect();
+        let machines_before = before.map_or(&[][..], |before| &before.machines);
         all.extend(news::of_machines(machines_before, &seen.machines));
-        // The oldest first, as they happened.
-        for plan in seen.plans.iter().rev() {
-            all.extend(news_of(plan, self.seen.as_ref()));
-        }
         for news in &all {
             self.say(news.line());
         }

@@ -114,7 +114,7 @@ mod tests {
         machine.resources[0].address = Some(listener.local_addr().unwrap());
         let serve = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            stream.read(&mut [0; 1024]).await.unwrap();
+            assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
             stream.write_all(answer.as_bytes()).await.unwrap();
         };
         tokio::join!(visit(&machine), serve).0

@@ -2,7 +2,7 @@
 
 use wire::api::{BuildView, Registered};
 
-use super::{first_line, instant, list};
+use super::{instant, list, one_line};
 use crate::{
     paint::{Paint, Tone},
     table::{Cell, Table},
@@ -17,7 +17,7 @@ pub(crate) fn builds(builds: &[BuildView], paint: Paint) -> String {
             Cell::new(standing(&build.standing), &build.standing),
             Cell::plain(instant(build.registered_at)),
             Cell::plain(list(&build.machines)),
-            Cell::plain(build.why.as_deref().map_or("", first_line)),
+            Cell::plain(build.why.as_deref().map_or_else(String::new, one_line)),
         ]);
     }
     table.render(paint, "no builds yet; controller builds add PATH registers one")

@@ -6,7 +6,7 @@ use wire::{
     api::{MachineState, MachineView, ResourceView},
 };
 
-use super::{age, first_line};
+use super::{age, one_line};
 use crate::{
     paint::{Paint, Tone},
     table::{Cell, Table},
@@ -76,7 +76,7 @@ fn resource(view: &ResourceView) -> [Cell; 5] {
         Cell::plain(build),
         Cell::new(self::health(view.state), health),
         Cell::known(view.address),
-        Cell::plain(view.why.as_deref().map_or("", first_line)),
+        Cell::plain(view.why.as_deref().map_or_else(String::new, one_line)),
     ]
 }
 

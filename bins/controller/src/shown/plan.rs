@@ -3,9 +3,8 @@
 use wire::api::{MoveView, PlanView, Released, WaveState, WaveView};
 
 use super::{
-    first_line,
     gates::{passes, why},
-    instant, list,
+    instant, list, one_line,
 };
 use crate::{
     paint::{Paint, Tone, harmless},
@@ -21,7 +20,7 @@ pub(crate) fn plans(plans: &[PlanView], paint: Paint) -> String {
             Cell::plain(list(plan.moves.iter().map(moved))),
             Cell::plain(instant(plan.at)),
             Cell::plain(&plan.by),
-            Cell::plain(first_line(&plan.note)),
+            Cell::plain(one_line(&plan.note)),
         ]);
     }
     table.render(paint, "no plans yet; controller release MODULE makes one")

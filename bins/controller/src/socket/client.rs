@@ -42,11 +42,11 @@ impl Client {
             Ok(stream) => Ok(Self { stream: BufReader::new(stream), folder: folder.clone() }),
             Err(error) => {
                 let path = folder.path().display();
-                let what = match error.kind() {
-                    ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
-                        format!("no controller runs on {path}")
-                    }
-                    _ => format!("the controller on {path} cannot be reached: {error}"),
+                let gone = [ErrorKind::NotFound, ErrorKind::ConnectionRefused];
+                let what = if gone.contains(&error.kind()) {
+                    format!("no controller runs on {path}")
+                } else {
+                    format!("the controller on {path} cannot be reached: {error}")
                 };
                 Err(Failure::new(FailureKind::Unreachable, what)
                     .hint(format!("start it: controller dev --dir {path}")))

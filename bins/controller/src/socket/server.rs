@@ -171,9 +171,10 @@ mod tests {
     use crate::folder::SOCKET;
 
     async fn answer(ask: Ask, sender: String) -> Answer {
-        match ask {
-            Ask::Push { machine } => Answer::Done(format!("{sender} pushed {machine}")),
-            _ => Answer::Machines(Vec::new()),
+        if let Ask::Push { machine } = ask {
+            Answer::Done(format!("{sender} pushed {machine}"))
+        } else {
+            Answer::Machines(Vec::new())
         }
     }
 
