@@ -37,9 +37,9 @@ pub(crate) fn ask(state: &State, asking: Asking<'_>, ask: Ask) -> Decided {
         Ask::Machines => told(Answer::Machines(view::machines(state, now))),
         Ask::Modules => told(Answer::Modules(view::modules(state))),
         Ask::Builds { module } => told(Answer::Builds(view::builds(state, module.as_ref()))),
-        Ask::Plans => told(Answer::Plans(view::plans(state))),
+        Ask::Plans => told(Answer::Plans(view::plans(state, now))),
         Ask::Plan { plan } => {
-            told(Answer::Plan(Box::new(view::plan(state, end_plan::find(state, &plan)?))))
+            told(Answer::Plan(Box::new(view::plan(state, end_plan::find(state, &plan)?, now))))
         }
         Ask::Gates => told(Answer::Gates(view::gates(state))),
         Ask::Conditions => told(Answer::Conditions(view::conditions(state))),

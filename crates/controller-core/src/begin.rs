@@ -26,6 +26,12 @@ pub(crate) enum Waits {
         /// The module.
         module: ModuleName,
     },
+    /// What an earlier plan moved is still being put back.
+    #[error("it waits for plan {plan}, which is put back")]
+    PuttingBack {
+        /// The other plan.
+        plan: names::PlanId,
+    },
     /// Another plan is under way on one of its machines.
     #[error("it waits for plan {plan}, which is under way on {machine}")]
     Machine {
@@ -44,6 +50,12 @@ pub(crate) enum Waits {
         /// Why.
         why: String,
     },
+    /// The controller has just started, and a machine that is well would be heard within seconds.
+    #[error("the controller has just started and listens for {machine}")]
+    Listening {
+        /// The first machine that was not heard yet.
+        machine: MachineName,
+    },
     /// None of its modules runs anywhere.
     #[error("no machine is assigned any of its modules; assign one with `controller assign`")]
     NoMachine,
@@ -52,7 +64,7 @@ pub(crate) enum Waits {
 /// Begins the oldest queued plan that may begin.
 pub(crate) fn begin(state: &State, now: DateTime<Utc>) -> Option<Step> {
     let queued = state.records.plans.values().filter(|plan| plan.state == PlanState::Queued);
-    let plan = queued.into_iter().find(|plan| waits(state, plan).is_none())?;
+    let plan = queued.into_iter().find(|plan| waits(state, plan, now).is_none())?;
     if let Some(module) = condemned(state, plan) {
         let mut plan = plan.clone();
         let by = format!(
@@ -67,10 +79,17 @@ pub(crate) fn begin(state: &State, now: DateTime<Utc>) -> Option<Step> {
 }
 
 /// What a plan that has not begun waits for; `None` when it may begin.
-pub(crate) fn waits(state: &State, plan: &Plan) -> Option<Waits> {
+pub(crate) fn waits(state: &State, plan: &Plan, now: DateTime<Utc>) -> Option<Waits> {
     let machines = machines_of(state, plan);
     if machines.is_empty() {
         return Some(Waits::NoMachine);
+    }
+    let is_awaited = |machine: &&MachineName| {
+        let sighting = state.sightings.get(*machine);
+        sighting.is_some_and(|sighting| sighting.heard.is_none() && !sighting.is_overdue(now))
+    };
+    if let Some(machine) = machines.iter().find(is_awaited) {
+        return Some(Waits::Listening { machine: machine.clone() });
     }
     for it in plan.moves() {
         let module = state.records.modules.get(&it.module);
@@ -81,6 +100,9 @@ pub(crate) fn waits(state: &State, plan: &Plan) -> Option<Waits> {
                 why: hold.why.clone(),
             });
         }
+    }
+    if let Some(other) = put_back_first(state, plan, now) {
+        return Some(Waits::PuttingBack { plan: other.id.clone() });
     }
     let others =
         state.records.plans.values().filter(|other| other.is_moving() && other.id != plan.id);
@@ -93,6 +115,27 @@ pub(crate) fn waits(state: &State, plan: &Plan) -> Option<Waits> {
         }
     }
     None
+}
+
+/// A plan of one of these modules that is being put back by machines that are there. Those that are silent keep nobody
+/// waiting, and neither does anything keep a plan that cannot wait.
+fn put_back_first<'a>(state: &'a State, plan: &Plan, now: DateTime<Utc>) -> Option<&'a Plan> {
+    let mut others = state.records.plans.values().filter(|_| plan.at_once.is_none());
+    others.find(|other| match &other.state {
+        PlanState::PuttingBack(put_back) => {
+            plan.moves().any(|it| other.move_of(&it.module).is_some())
+                && put_back.awaited().is_none_or(|awaited| {
+                    awaited.iter().any(|machine| state.is_heard(machine, now))
+                })
+        }
+        PlanState::Queued
+        | PlanState::Sending { .. }
+        | PlanState::Judging { .. }
+        | PlanState::Done { .. }
+        | PlanState::Failed(_)
+        | PlanState::Stopped { .. }
+        | PlanState::Superseded { .. } => false,
+    })
 }
 
 fn machines_of(state: &State, plan: &Plan) -> BTreeSet<MachineName> {
@@ -131,14 +174,18 @@ fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
     step
 }
 
-/// The build that would be put back: the last one that passed, else the registered one unless it is condemned. Never the
-/// build that is to be sent.
+/// The build that would be put back: the registered one when it has passed, since that is what runs there; else the last
+/// one that passed; else a registered one that nobody condemned.
 pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) -> Option<BuildId> {
-    let proven = state.records.last_proven(module).map(|build| build.id.clone());
-    let registered = state.records.modules.get(module).and_then(|module| module.registered.clone());
-    let registered = registered.filter(|build| !state.records.is_condemned(build));
-    let kept = registered.filter(|build| state.records.builds.contains_key(build));
-    proven.filter(|build| build != to).or(kept).filter(|build| build != to)
+    let records = &state.records;
+    let registered = records.modules.get(module)?.registered.as_ref();
+    if let Some(build) = registered.filter(|build| records.is_proven(build)) {
+        return Some(build.clone());
+    }
+    let proven = records.last_proven(module).map(|build| &build.id).filter(|build| *build != to);
+    let kept =
+        |build: &&BuildId| records.builds.contains_key(*build) && !records.is_condemned(build);
+    proven.or(registered.filter(kept).filter(|build| *build != to)).cloned()
 }
 
 /// Shares out a tier's machines into waves, as they are now. A machine that a person holds is left out.

@@ -21,6 +21,9 @@ pub(crate) fn catch_up(state: &State, now: DateTime<Utc>) -> Option<Step> {
     let mut step = Step::new("machines catch up with the inventory");
     let due = state.records.machines.keys().filter(|machine| !is_under_way(state, machine));
     let next = due.filter_map(|machine| state.compose(machine, &wanted(state, machine)));
+    // A machine that was never told to run anything need not be told so.
+    let next = next
+        .filter(|it| !it.modules.is_empty() || state.records.declared.contains_key(&it.machine));
     for declaration in next.take(MACHINES_MAX) {
         state.declare(&mut step, now, declaration, Cause::Inventory);
     }
@@ -35,7 +38,7 @@ fn is_under_way(state: &State, machine: &MachineName) -> bool {
 
 fn is_unfinished(plan: &Plan) -> bool {
     plan.is_moving()
-        || matches!(&plan.state, PlanState::PuttingBack(put_back) if !put_back.is_waiting())
+        || matches!(&plan.state, PlanState::PuttingBack(put_back) if put_back.awaited().is_none())
 }
 
 /// The builds that a machine should run where nobody declared it any, or where it missed a plan that passed.
@@ -52,7 +55,7 @@ fn wanted(state: &State, machine: &MachineName) -> BTreeMap<ModuleName, BuildId>
         let build = match (released, declared) {
             (Some(released), _) => released.clone(),
             (None, Some(declared)) => declared.clone(),
-            (None, None) => records.last_proven(&module.name)?.id.clone(),
+            (None, None) => records.for_latecomers(module)?.clone(),
         };
         Some((module.name.clone(), build))
     });

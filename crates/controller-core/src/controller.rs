@@ -20,7 +20,7 @@ use crate::{
     records::Records,
     send,
     sighting::Delivery,
-    state::{Rules, State},
+    state::{HeldOff, Rules, State},
     step::{Effect, Step},
     timeline::Anchor,
 };
@@ -54,19 +54,6 @@ pub struct Controller {
     inventory_changed: bool,
     /// The newest event that was told.
     told: Told,
-    /// Nothing is written before this time, and why.
-    held_off: Option<HeldOff>,
-}
-
-/// Why nothing is written for now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldOff {
-    /// Until when.
-    pub until: DateTime<Utc>,
-    /// Since when nothing landed.
-    pub since: DateTime<Utc>,
-    /// What the store said last.
-    pub why: String,
 }
 
 impl Controller {
@@ -79,7 +66,8 @@ impl Controller {
         gap: TimeDelta,
     ) -> Self {
         let told = records.told;
-        let mut state = State { rules, epoch, records, sightings: Default::default() };
+        let sightings = Default::default();
+        let mut state = State { rules, epoch, records, sightings, held_off: None };
         let gap = gap.to_std().unwrap_or_default();
         for plan in state.records.plans.values_mut() {
             if let PlanState::Judging { gate, .. } = &mut plan.state {
@@ -96,18 +84,12 @@ impl Controller {
             ticked: true,
             inventory_changed: true,
             told,
-            held_off: None,
         }
     }
 
     /// All that it knows.
     pub fn state(&self) -> &State {
         &self.state
-    }
-
-    /// Why nothing is written for now; `None` when the last write landed.
-    pub fn held_off(&self) -> Option<&HeldOff> {
-        self.held_off.as_ref()
     }
 
     /// A machine says who it is and what it holds.
@@ -212,7 +194,7 @@ impl Controller {
     /// The next thing to do; `None` when there is nothing until something happens.
     pub fn next(&mut self, moment: &Anchor) -> Option<Step> {
         let now = moment.at;
-        if self.held_off.as_ref().is_some_and(|held_off| now < held_off.until) {
+        if self.state.held_off.as_ref().is_some_and(|held_off| now < held_off.until) {
             return None;
         }
         let mut step = self
@@ -233,7 +215,9 @@ impl Controller {
 
     /// What a step says has landed: from here on it is so.
     pub fn landed(&mut self, now: DateTime<Utc>, step: &Step) {
-        self.held_off = None;
+        if !step.land.is_empty() {
+            self.state.held_off = None;
+        }
         for write in &step.land {
             self.state.records.apply(write);
             if let crate::step::Write::Put(record) = write {
@@ -245,9 +229,9 @@ impl Controller {
     /// What a step says did not land, or nobody knows whether it did. It counts as not done, and comes again; nothing that
     /// rests on it is done meanwhile.
     pub fn not_landed(&mut self, now: DateTime<Utc>, why: String) {
-        let since = self.held_off.as_ref().map_or(now, |held_off| held_off.since);
+        let since = self.state.held_off.as_ref().map_or(now, |held_off| held_off.since);
         let until = now.checked_add_signed(RETRY_AFTER).unwrap_or(now);
-        self.held_off = Some(HeldOff { until, since, why });
+        self.state.held_off = Some(HeldOff { until, since, why });
         self.inventory_changed = true;
         self.judging_due = true;
         self.ticked = true;

@@ -1,6 +1,6 @@
 //! What is known, told in the gate's words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use gate_judge as gate;
 use names::MachineName;
@@ -24,8 +24,7 @@ pub(crate) fn gather(state: &State, plan: &Plan) -> gate::Facts {
     for (machine, sent) in &plan.sent {
         let name = machine.to_string();
         if let Some(kept) = state.records.reports.get(machine) {
-            let current = kept.report.declaration.0 == sent.declaration;
-            reports.insert(name.clone(), report(kept, current));
+            reports.insert(name.clone(), report(kept, sent));
         }
         if let Some(sighting) = state.sightings.get(machine) {
             if let Some(hello) = &sighting.hello {
@@ -79,12 +78,12 @@ pub(crate) fn manifest(manifest: &inventory::Manifest) -> gate::Manifest {
     }
 }
 
-fn report(kept: &KeptReport, current: bool) -> gate::Report {
+fn report(kept: &KeptReport, sent: &gate::SentTo) -> gate::Report {
     let modules = &kept.report.modules;
     let outcomes = modules.values().map(|module| &module.outcome);
     gate::Report {
         at: Some(kept.at),
-        current,
+        current: kept.report.declaration.0 == sent.declaration,
         outcome: outcomes
             .max_by_key(|outcome| weight(outcome))
             .map(outcome)
@@ -101,7 +100,7 @@ fn module_report(report: &ModuleReport) -> gate::ModuleReport {
     gate::ModuleReport {
         outcome: outcome(&report.outcome),
         build: report.build.as_ref().map(ToString::to_string),
-        executions: report.executions.values().map(ToString::to_string).collect::<BTreeSet<_>>(),
+        executions: report.executions.values().map(ToString::to_string).collect(),
     }
 }
 

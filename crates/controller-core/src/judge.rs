@@ -1,9 +1,8 @@
 //! A wave at its gate: judged, and what its end leads to.
 
 use chrono::{DateTime, Utc};
-use core::time::Duration;
 use gate_judge::{Catalogue, End, Found, Gate, Policy};
-use inventory::{GatePolicy, Stage, Verdict, Wave, Why};
+use inventory::{Stage, Verdict, Wave, Why};
 use names::ModuleName;
 
 use crate::{
@@ -50,7 +49,7 @@ pub(crate) fn judge(state: &State, now: DateTime<Utc>, plan: &Plan) -> Option<Ju
 pub(crate) fn rules(state: &State, plan: &Plan, place: Place) -> gate_judge::Rules {
     let moves = plan.tiers.get(place.tier).map(|tier| tier.moves.as_slice()).unwrap_or_default();
     let builds = moves.iter().filter_map(|it| state.records.builds.get(&it.to));
-    let wanted = builds.map(|build| asked(state.rules.gate.policy, &build.manifest.gate));
+    let wanted = builds.map(|build| build.manifest.gate.over_defaults());
     let policy = wanted.reduce(|a, b| Policy {
         passes: a.passes.max(b.passes),
         every: a.every.max(b.every),
@@ -58,18 +57,6 @@ pub(crate) fn rules(state: &State, plan: &Plan, place: Place) -> gate_judge::Rul
         bound: a.bound.max(b.bound),
     });
     policy.map_or(state.rules.gate, |policy| state.rules.gate.with_policy(policy))
-}
-
-fn asked(default: Policy, gate: &GatePolicy) -> Policy {
-    let or = |asked: Option<inventory::Span>, default: Duration| {
-        asked.map_or(default, inventory::Span::as_duration)
-    };
-    Policy {
-        passes: gate.passes.unwrap_or(default.passes),
-        every: or(gate.every, default.every),
-        settle: or(gate.settle, default.settle),
-        bound: or(gate.bound, default.bound),
-    }
 }
 
 fn catalogue(state: &State, plan: &Plan) -> Catalogue {

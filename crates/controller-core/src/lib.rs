@@ -38,7 +38,7 @@ mod view;
 mod waves;
 
 pub use ask::Asking;
-pub use controller::{Controller, HeldOff, Stranger};
+pub use controller::{Controller, Stranger};
 pub use first_machine::{Because, Choice, Preference};
 pub use plan::{Asked, Move, Place, Plan, PlanState, Tier};
 pub use put_back::PutBack;
@@ -47,7 +47,7 @@ pub use record::{
 };
 pub use records::{EVENTS_KEPT, Records};
 pub use sighting::{Delivery, SILENT_AFTER, Sighting, Stated};
-pub use state::{Rules, State};
+pub use state::{HeldOff, Rules, State};
 pub use step::{Effect, Step, Write};
 pub use timeline::{Anchor, Reading, Timeline};
 pub use waves::Wave;

@@ -38,9 +38,10 @@ pub struct PutBack {
 }
 
 impl PutBack {
-    /// Whether all that is left is to hear from machines.
-    pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self.handling.need(), Need::Reports { .. })
+    /// The machines that it waits for, where all that is left is to hear from them.
+    pub(crate) fn awaited(&self) -> Option<Vec<MachineName>> {
+        let Need::Reports { awaited } = self.handling.need() else { return None };
+        Some(awaited.iter().filter_map(|it| it.machine.parse().ok()).collect())
     }
 
     /// Begins: only the modules that were wanting go back. One that was good stays, neither passed nor condemned.
@@ -69,7 +70,7 @@ fn failed_module(state: &State, it: &Move, gate: &Gate) -> failure::FailedModule
             gate_judge::End::CannotTell(_) => End::CannotTell,
             gate_judge::End::Failed(_) | gate_judge::End::Passed { .. } => End::Failed,
         },
-        why: ended.end.to_string(),
+        why: with_evidence(state, &ended.end),
     });
     let component =
         gate_judge::core_component(it.module.as_str()).map(|core| core.name().to_owned());
@@ -90,6 +91,21 @@ fn failed_module(state: &State, it: &Move, gate: &Gate) -> failure::FailedModule
             since: Some(gate.opening().since),
             ended,
         }),
+    }
+}
+
+/// Why a gate ended so, with what the machine itself said of it: an exit status and last lines, where it gave any.
+fn with_evidence(state: &State, end: &gate_judge::End) -> String {
+    let wanting = match end {
+        gate_judge::End::Failed(gate_judge::FailedBy::Broken(wanting)) => Some(wanting),
+        gate_judge::End::Failed(gate_judge::FailedBy::Bound(cause))
+        | gate_judge::End::CannotTell(cause) => cause.pair(),
+        gate_judge::End::Passed { .. } => None,
+    };
+    let said = wanting.and_then(|wanting| reports::said(state, &wanting.machine, &wanting.module));
+    match said {
+        Some(said) => format!("{end} ({said})"),
+        None => end.to_string(),
     }
 }
 
@@ -205,8 +221,7 @@ fn answer(
         Need::RaiseCondition { observation, .. } => {
             step.why = "the condition is raised".into();
             let mut keeper = state.records.conditions.clone();
-            let event = keeper.sight(&Source::GATE, now, observation.clone());
-            for event in event {
+            if let Some(event) = keeper.sight(&Source::GATE, now, observation.clone()) {
                 state.tell(step, doctor::told(now, &event));
             }
             step.put(keeper);
@@ -425,10 +440,8 @@ fn set_rollback(state: &State, plan: &Plan, record: &failure::RollbackRecord<'_>
 }
 
 fn published(now: DateTime<Utc>, event: &failure::RollbackEvent) -> Event {
-    let fields = match json!(event) {
-        serde_json::Value::Object(fields) => fields,
-        _ => serde_json::Map::new(),
-    };
+    // A struct becomes an object and nothing else.
+    let fields = json!(event).as_object().cloned().unwrap_or_default();
     let module = &event.module;
     let machines = event.machines.join(", ");
     let summary = match &event.not_why {

@@ -52,9 +52,10 @@ impl Records {
         let mut all = Self::default();
         let mut verdicts = Vec::new();
         for record in records {
-            match record {
-                Record::Verdict(verdict) => verdicts.push(verdict),
-                other => all.put(other),
+            if let Record::Verdict(verdict) = record {
+                verdicts.push(verdict);
+            } else {
+                all.put(record);
             }
         }
         // A verdict of the later stage is only kept after the pass that it takes back, and a store's order is not that.
@@ -172,15 +173,28 @@ impl Records {
         self.plans.values().find(|plan| plan.is_moving() && plan.move_of(module).is_some())
     }
 
-    /// The registered build of a module, once its plan has passed every gate: then it is everybody's. While a plan is under
-    /// way, or after one that ended otherwise, only the machines that were sent a build have it.
+    /// The registered build of a module, once a plan has brought it through every gate: then it is everybody's. While a plan
+    /// moves the module, or where the registered build only got through some gates, the machines that were sent it have it.
     pub fn released<'a>(&self, module: &'a Module) -> Option<&'a BuildId> {
         let registered = module.registered.as_ref()?;
-        let begun = |plan: &&Plan| plan.state != PlanState::Queued;
-        let mut plans = self.plans.values().rev().filter(begun);
-        let newest = plans.find(|plan| plan.move_of(&module.name).is_some())?;
-        let is_done = matches!(newest.state, PlanState::Done { .. });
-        (is_done && self.is_proven(registered)).then_some(registered)
+        let is_done = |plan: &Plan| {
+            matches!(plan.state, PlanState::Done { .. })
+                && plan.move_of(&module.name).is_some_and(|it| it.to == *registered)
+        };
+        let is_everybodys = self.moving(&module.name).is_none()
+            && self.is_proven(registered)
+            && self.plans.values().rev().any(is_done);
+        is_everybodys.then_some(registered)
+    }
+
+    /// The build of a module for a machine that comes late: what is known to be good and is not on trial. While a plan moves
+    /// the module that is what the plan would put back, since nobody would put back a machine that the plan does not know.
+    pub fn for_latecomers<'a>(&'a self, module: &'a Module) -> Option<&'a BuildId> {
+        if let Some(it) = self.moving(&module.name).and_then(|plan| plan.move_of(&module.name)) {
+            return it.from.as_ref().filter(|from| self.is_proven(from));
+        }
+        let registered = module.registered.as_ref().filter(|build| self.is_proven(build));
+        registered.or_else(|| self.last_proven(&module.name).map(|build| &build.id))
     }
 
     /// The number of the newest event.

@@ -1,6 +1,6 @@
-//! What machines report of builds that were put back.
+//! What machines report of single modules.
 
-use wire::ModuleOutcome;
+use wire::{ModuleOutcome, ResourceState};
 
 use crate::{
     failure::{self, Awaited, Refusal, Reported},
@@ -36,4 +36,20 @@ pub(crate) fn of(state: &State, awaited: &Awaited<'_>) -> Option<failure::Report
             ModuleOutcome::Unable { why, .. } => Reported::Other { said: why.clone() },
         },
     })
+}
+
+/// What a machine says of a module that does not do well there: in its report, else of the first resource that is ill.
+pub(crate) fn said(state: &State, machine: &str, module: &str) -> Option<String> {
+    let report =
+        state.records.reports.get(machine).and_then(|kept| kept.report.modules.get(module));
+    match report.map(|report| &report.outcome) {
+        Some(ModuleOutcome::Failed { instance, why }) => return Some(format!("{instance}: {why}")),
+        Some(ModuleOutcome::Refused { rule }) => return Some(rule.clone()),
+        Some(ModuleOutcome::Unable { why, .. }) => return Some(why.clone()),
+        Some(ModuleOutcome::Applied) | None => {}
+    }
+    let stated = state.sightings.get(machine)?.statement.as_ref()?;
+    let resources = stated.statement.resources.iter().filter(|it| it.module.as_str() == module);
+    let ill = resources.filter(|it| it.state != ResourceState::Healthy);
+    ill.filter_map(|it| it.why.clone()).next()
 }

@@ -35,15 +35,16 @@ fn sent(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place) -> Option<
     let mut step = Step::new(format!("wave {} of plan {} is sent", place.wave, plan.id));
     let moved: BTreeMap<ModuleName, BuildId> =
         tier.moves.iter().map(|it| (it.module.clone(), it.to.clone())).collect();
-    for machine in wave.machines.iter().chain(&wave.away) {
+    for machine in &wave.machines {
         let next = state.compose(machine, &moved);
-        let declared =
-            state.records.declared.get(machine).map(|declared| declared.declaration.number);
-        let Some(number) = next.as_ref().map(|next| next.number).or(declared) else { continue };
-        if wave.machines.contains(machine) {
-            plan.baseline.entry(machine.clone()).or_insert_with(|| facts::baseline(state, machine));
-            plan.sent.insert(machine.clone(), SentTo { declaration: number.0, at: now });
-        }
+        // A machine that holds all this already was sent it when it was declared, and has reported on it since.
+        let held =
+            state.records.declared.get(machine).map(|held| (held.declaration.number, held.at));
+        let Some((number, at)) = next.as_ref().map(|next| (next.number, now)).or(held) else {
+            continue;
+        };
+        plan.baseline.entry(machine.clone()).or_insert_with(|| facts::baseline(state, machine));
+        plan.sent.insert(machine.clone(), SentTo { declaration: number.0, at });
         if let Some(declaration) = next {
             state.declare(&mut step, now, declaration, Cause::Release { plan: plan.id.clone() });
         }

@@ -48,6 +48,19 @@ pub struct State {
     pub records: Records,
     /// What it heard from machines since it started.
     pub sightings: BTreeMap<MachineName, Sighting>,
+    /// Why nothing is written for now; `None` when the last write landed.
+    pub held_off: Option<HeldOff>,
+}
+
+/// Why nothing is written for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldOff {
+    /// Until when.
+    pub until: DateTime<Utc>,
+    /// Since when nothing landed.
+    pub since: DateTime<Utc>,
+    /// What the store said last.
+    pub why: String,
 }
 
 impl State {

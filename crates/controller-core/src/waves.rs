@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Wave {
     /// Those that its gate judges.
     pub machines: Vec<MachineName>,
-    /// Those that were silent when the tier began. They are declared the builds too, get them when they are back, and
-    /// hold up no gate. Only a last wave has any.
+    /// Those that were silent when the tier began. They hold up no gate and are declared nothing: once the plan is done they
+    /// catch up. Only a last wave has any.
     pub away: Vec<MachineName>,
 }
 

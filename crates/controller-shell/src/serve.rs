@@ -182,7 +182,7 @@ async fn run<S: Store, B: Bus, C: Clock, I: Ids>(
                 return;
             }
             running.take(came).await;
-            match inbox.ready() {
+            match inbox.ready().await {
                 Some(more) => came = more,
                 None => break,
             }
@@ -206,16 +206,11 @@ impl Inbox {
     }
 
     /// What has come already, without waiting.
-    fn ready(&mut self) -> Option<Came> {
-        use std::{
-            future::Future,
-            pin::pin,
-            task::{Context, Poll, Waker},
-        };
-        let next = pin!(self.next());
-        match next.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(came) => Some(came),
-            Poll::Pending => None,
+    async fn ready(&mut self) -> Option<Came> {
+        tokio::select! {
+            biased;
+            came = self.next() => Some(came),
+            () = std::future::ready(()) => None,
         }
     }
 }
@@ -246,7 +241,7 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
             }
             Came::Asked(asked) => self.take_request(now, asked).await,
             Came::Delivered(Delivered { machine, number, reply }) => {
-                self.core.delivered(now, &machine, number, reply)
+                self.core.delivered(now, &machine, number, reply);
             }
             Came::Tick => self.core.tick(),
             Came::Stop => {}

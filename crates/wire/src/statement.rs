@@ -1,6 +1,6 @@
 //! What a machine says of the health of everything it runs.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use chrono::{DateTime, Utc};
 use inventory::DeclarationNumber;

@@ -36,7 +36,7 @@ pub(super) fn stop(state: &State, asking: Asking<'_>, plan: &PlanId) -> Decided 
         | PlanState::Failed(_)
         | PlanState::Stopped { .. }
         | PlanState::Superseded { .. } => {
-            let note = view::plan_note(state, plan);
+            let note = view::plan_note(state, plan, asking.now);
             let hint = format!("see `controller plans show {}`", plan.id);
             return Err(rule(format!("plan {} has ended: {note}", plan.id), hint));
         }
@@ -48,7 +48,7 @@ pub(super) fn stop(state: &State, asking: Asking<'_>, plan: &PlanId) -> Decided 
         put_back(state, asking, plan, place, &mut step);
     }
     state.tell(&mut step, moved::event(state, asking.now, &stopped));
-    let note = view::plan_note(state, &stopped);
+    let note = view::plan_note(state, &stopped, asking.now);
     step.put(stopped);
     Ok((step, Answer::Done(format!("plan {} is stopped: {note}", plan.id))))
 }

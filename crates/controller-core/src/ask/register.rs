@@ -20,6 +20,16 @@ pub(super) fn register(state: &State, asking: Asking<'_>, registration: Registra
         why: error.to_string(),
         hint: None,
     })?;
+    let mut names = BTreeSet::new();
+    if let Some(twice) =
+        registration.artifacts.iter().find(|artifact| !names.insert(&artifact.name))
+    {
+        return Err(Refusal {
+            kind: RefusalKind::Usage,
+            why: format!("the build has two artifacts named `{}`", twice.name),
+            hint: Some("give each a name of its own".into()),
+        });
+    }
     let build = Build {
         id,
         commit: registration.commit,
@@ -46,7 +56,10 @@ pub(super) fn register(state: &State, asking: Asking<'_>, registration: Registra
     }
     let is_same = |known: &&Build| state.records.content(&known.id) == Some(&content);
     if let Some(known) = state.records.builds_of(build.module()).rev().find(is_same) {
-        return Ok((Step::default(), Answer::Registered(registered(known, true))));
+        return Ok((
+            Step::default(),
+            Answer::Registered(Registered { known: true, ..registered(known) }),
+        ));
     }
     let mut step =
         Step::new(format!("{} registers {} {}", asking.sender, build.module(), build.commit));
@@ -61,18 +74,18 @@ pub(super) fn register(state: &State, asking: Asking<'_>, registration: Registra
             waves: Waves::default(),
         });
     }
-    let answer = Answer::Registered(registered(&build, false));
+    let answer = Answer::Registered(registered(&build));
     forget_old(state, &build, &mut step);
     step.put(build);
     Ok((step, answer))
 }
 
-fn registered(build: &Build, known: bool) -> Registered {
+fn registered(build: &Build) -> Registered {
     Registered {
         module: build.module().clone(),
         build: build.id.clone(),
         commit: build.commit.clone(),
-        known,
+        known: false,
     }
 }
 

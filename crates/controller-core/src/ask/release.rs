@@ -44,7 +44,7 @@ pub(super) fn release(
     match run {
         Run::Dry => Ok((
             Step::default(),
-            Answer::Released(Released { plan: told(state, asking, plan), dry: true }),
+            Answer::Released(Box::new(Released { plan: told(state, asking, plan), dry: true })),
         )),
         Run::Real => make(state, asking, plan),
     }
@@ -198,7 +198,7 @@ fn told(state: &State, asking: Asking<'_>, mut plan: Plan) -> wire::api::PlanVie
         }
         begin::share(state, asking.now, tier);
     }
-    view::plan(state, &plan)
+    view::plan(state, &plan, asking.now)
 }
 
 fn make(state: &State, asking: Asking<'_>, plan: Plan) -> Decided {
@@ -239,7 +239,10 @@ fn make(state: &State, asking: Asking<'_>, plan: Plan) -> Decided {
         state.tell(&mut step, moved::event(state, asking.now, &superseded));
         step.put(superseded);
     }
-    let answer = Answer::Released(Released { plan: view::plan(state, &plan), dry: false });
+    let answer = Answer::Released(Box::new(Released {
+        plan: view::plan(state, &plan, asking.now),
+        dry: false,
+    }));
     step.put(plan);
     Ok((step, answer))
 }

@@ -1,5 +1,6 @@
 //! Plans, as people see them.
 
+use chrono::{DateTime, Utc};
 use conditions::Rollback;
 use gate_judge::End;
 use names::BuildId;
@@ -14,12 +15,12 @@ use crate::{
 };
 
 /// Every plan, the newest first.
-pub(crate) fn plans(state: &State) -> Vec<PlanView> {
-    state.records.plans.values().rev().map(|it| plan(state, it)).collect()
+pub(crate) fn plans(state: &State, now: DateTime<Utc>) -> Vec<PlanView> {
+    state.records.plans.values().rev().map(|it| plan(state, it, now)).collect()
 }
 
 /// One plan.
-pub(crate) fn plan(state: &State, plan: &Plan) -> PlanView {
+pub(crate) fn plan(state: &State, plan: &Plan, now: DateTime<Utc>) -> PlanView {
     let tiers = plan.tiers.iter().enumerate();
     let moves = tiers.clone().flat_map(|(nth, tier)| tier.moves.iter().map(move |it| (nth, it)));
     let waves = tiers.flat_map(|(tier, it)| {
@@ -30,7 +31,7 @@ pub(crate) fn plan(state: &State, plan: &Plan) -> PlanView {
         by: plan.by.clone(),
         at: plan.at,
         state: plan_word(&plan.state).into(),
-        note: plan_note(state, plan),
+        note: plan_note(state, plan, now),
         moves: moves.map(|(tier, it)| a_move(state, plan, tier, it)).collect(),
         waves: waves
             .map(|(place, wave)| WaveView {
@@ -82,9 +83,9 @@ fn has_ended(state: &PlanState) -> bool {
 }
 
 /// What a plan waits for, or how it ended.
-pub(crate) fn plan_note(state: &State, plan: &Plan) -> String {
+pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> String {
     match &plan.state {
-        PlanState::Queued => match begin::waits(state, plan) {
+        PlanState::Queued => match begin::waits(state, plan, now) {
             Some(waits) => waits.to_string(),
             None => "it begins now".into(),
         },
@@ -130,10 +131,11 @@ fn wave_name(place: Place) -> String {
 }
 
 fn end(put_back: &PutBack) -> String {
-    let ended = put_back.gate.ended();
     let word = if could_tell(put_back) { "the gate failed" } else { "the gate cannot tell" };
     let wave = wave_name(put_back.place);
-    ended.map_or_else(|| word.into(), |ended| format!("{word} at {wave}: {}", ended.end))
+    let handled = put_back.handling.handled();
+    let why = handled.first().map(|it| it.gate.ended.why.as_str());
+    why.map_or_else(|| format!("{word} at {wave}"), |why| format!("{word} at {wave}: {why}"))
 }
 
 fn what_came_of_it(put_back: &PutBack) -> String {

@@ -1,6 +1,6 @@
 //! The answers.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use chrono::{DateTime, Utc};
 use inventory::DeclarationNumber;
@@ -30,7 +30,7 @@ pub enum Answer {
     /// The build is kept.
     Registered(Registered),
     /// The plan is kept, or told.
-    Released(Released),
+    Released(Box<Released>),
     /// It is done; what was done, in a sentence.
     Done(String),
     /// It is not done.

@@ -1,0 +1,204 @@
+//! Laws of plans, over fleets in which anything may happen at any time.
+
+mod fleet;
+
+use std::collections::BTreeSet;
+
+use controller_core::PlanState;
+use fleet::{Behaviour, Fleet};
+use inventory::Standing;
+use names::PlanId;
+use proptest::prelude::*;
+use wire::api::{Ask, Pace, Run};
+
+/// What may happen between two seconds.
+#[derive(Debug, Clone)]
+enum Happening {
+    Release(usize),
+    ReleaseNow(usize),
+    StopNewest,
+    Behave(usize, usize, Behaviour),
+    Power(usize, bool),
+    Mute(usize, bool),
+    Kill(usize),
+    Wait(u32),
+}
+
+const MACHINES: usize = 3;
+const COMMITS: [&str; 4] = ["a", "b", "c", "d"];
+
+fn behaviour() -> impl Strategy<Value = Behaviour> {
+    prop_oneof![
+        4 => (0..4_i64).prop_map(Behaviour::HealthyAfter),
+        3 => (0..9_i64).prop_map(Behaviour::FailsAfter),
+        1 => Just(Behaviour::NeverHealthy),
+        1 => Just(Behaviour::Unable),
+        1 => Just(Behaviour::Installing),
+        1 => Just(Behaviour::RunsInstead("z")),
+    ]
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        3 => (0..COMMITS.len()).prop_map(Happening::Release),
+        1 => (0..COMMITS.len()).prop_map(Happening::ReleaseNow),
+        1 => Just(Happening::StopNewest),
+        3 => (0..MACHINES, 0..COMMITS.len(), behaviour()).prop_map(|(m, c, b)| Happening::Behave(m, c, b)),
+        2 => (0..MACHINES, any::<bool>()).prop_map(|(m, on)| Happening::Power(m, on)),
+        1 => (0..MACHINES, any::<bool>()).prop_map(|(m, on)| Happening::Mute(m, on)),
+        2 => (1..40_usize).prop_map(Happening::Kill),
+        6 => (1..30_u32).prop_map(Happening::Wait),
+    ]
+}
+
+fn box_name(nth: usize) -> String {
+    format!("box-{}", nth + 1)
+}
+
+fn happen(fleet: &mut Fleet, happening: &Happening) {
+    match happening {
+        Happening::Release(commit) => release(fleet, COMMITS[*commit], Pace::InTurn),
+        Happening::ReleaseNow(commit) => {
+            release(fleet, COMMITS[*commit], Pace::Now { why: "it is urgent".into() });
+        }
+        Happening::StopNewest => {
+            let newest = fleet.core.state().records.plans.keys().next_back().cloned();
+            if let Some(plan) = newest {
+                drop(fleet.ask(Ask::Stop { plan }));
+            }
+        }
+        Happening::Behave(machine, commit, behaviour) => {
+            fleet.machine(&box_name(*machine)).script(COMMITS[*commit], behaviour.clone());
+        }
+        Happening::Power(machine, on) => fleet.machine(&box_name(*machine)).power(*on),
+        Happening::Mute(machine, on) => fleet.machine(&box_name(*machine)).states = *on,
+        Happening::Kill(after) => fleet.kill_before = Some(fleet.actions + after),
+        Happening::Wait(seconds) => {
+            for _ in 0..*seconds {
+                fleet.run(1);
+                check(fleet);
+            }
+        }
+    }
+    check(fleet);
+}
+
+/// Asks for a release, whatever the answer: a rule may forbid it, and there may be nothing to do.
+fn release(fleet: &mut Fleet, commit: &str, pace: Pace) {
+    let builds = vec![format!("blog@{commit}").parse().unwrap()];
+    drop(fleet.ask(Ask::Release { builds, pace, run: Run::Real }));
+}
+
+/// What must hold at every moment, seen from outside.
+fn check(fleet: &Fleet) {
+    let records = &fleet.core.state().records;
+    let moving = records.plans.values().filter(|plan| plan.is_moving()).count();
+    assert!(moving <= 1, "one plan moves a module at a time");
+    for plan in records.plans.values() {
+        if let PlanState::Judging { place, .. } = &plan.state
+            && place.wave > 0
+        {
+            let build = &plan.tiers[place.tier].moves[0].to;
+            let content = records.content(build).unwrap();
+            let first = records.verdicts.get(
+                content,
+                plan.tiers[0].moves[0].trial,
+                inventory::Stage::First,
+            );
+            assert!(
+                first.is_some_and(|first| matches!(first.end, inventory::End::Passed)),
+                "no wave before its gate: {:?}",
+                plan.id
+            );
+        }
+    }
+}
+
+/// The plans whose waves were sent, and what each put back.
+fn rollback_targets(fleet: &Fleet) -> BTreeSet<(PlanId, String)> {
+    let mut targets = BTreeSet::new();
+    for declaration in &fleet.sent {
+        let records = &fleet.core.state().records;
+        for plan in records.plans.values() {
+            if let PlanState::PuttingBack(put_back) | PlanState::Failed(put_back) = &plan.state {
+                for handled in put_back.handling.handled() {
+                    let commit =
+                        declaration.modules.get("blog").map(|module| module.commit.to_string());
+                    if commit.is_some() && handled.gate.from == commit {
+                        targets.insert((plan.id.clone(), commit.unwrap_or_default()));
+                    }
+                }
+            }
+        }
+    }
+    targets
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_the_promises_of_plans_hold(happenings in prop::collection::vec(happening(), 1..30)) {
+        let mut fleet = Fleet::new(MACHINES);
+        fleet.with_good_build("a");
+        for commit in &COMMITS[1..] {
+            fleet.register(commit);
+        }
+        let mut condemned: BTreeSet<_> = BTreeSet::new();
+        for happening in &happenings {
+            let sent = fleet.sent.len();
+            happen(&mut fleet, happening);
+            // A build that was condemned before this is never declared anew by itself.
+            for declaration in &fleet.sent[sent..] {
+                for module in declaration.modules.values() {
+                    prop_assert!(!condemned.contains(&module.build) || was_held(&fleet, declaration), "a condemned build was sent");
+                }
+            }
+            let records = &fleet.core.state().records;
+            for build in records.builds.keys() {
+                if matches!(records.standing(build), Standing::Condemned(_)) {
+                    condemned.insert(build.clone());
+                }
+            }
+        }
+        let plans: Vec<_> = rollback_targets(&fleet).into_iter().map(|(plan, _)| plan).collect();
+        let each: BTreeSet<_> = plans.iter().collect();
+        prop_assert_eq!(plans.len(), each.len(), "at most one rollback target each");
+    }
+
+    #[test]
+    fn once_faults_stop_the_fleet_settles(happenings in prop::collection::vec(happening(), 1..20)) {
+        let mut fleet = Fleet::new(MACHINES);
+        fleet.with_good_build("a");
+        for commit in &COMMITS[1..] {
+            fleet.register(commit);
+        }
+        for happening in &happenings {
+            happen(&mut fleet, happening);
+        }
+        fleet.kill_before = None;
+        for nth in 0..MACHINES {
+            let machine = fleet.machine(&box_name(nth));
+            machine.power(true);
+            machine.states = true;
+            for commit in COMMITS {
+                machine.script(commit, Behaviour::HealthyAfter(0));
+            }
+        }
+        fleet.run(200);
+        let records = &fleet.core.state().records;
+        for plan in records.plans.values() {
+            let ended = !plan.is_moving() && !matches!(plan.state, PlanState::Queued | PlanState::PuttingBack(_));
+            prop_assert!(ended, "plan {} has not ended: {:?}", plan.id, plan.state);
+        }
+        let runs: BTreeSet<_> = (0..MACHINES).map(|nth| fleet.runs(&box_name(nth))).collect();
+        prop_assert_eq!(runs.len(), 1, "every machine runs the same: {:?}", runs);
+    }
+}
+
+/// Whether a machine already held what a declaration says: one that is sent again moves nothing.
+fn was_held(fleet: &Fleet, declaration: &inventory::Declaration) -> bool {
+    let first = fleet
+        .sent
+        .iter()
+        .find(|sent| sent.machine == declaration.machine && sent.number == declaration.number);
+    first.is_some_and(|first| !std::ptr::eq(first, declaration))
+}
