@@ -272,6 +272,8 @@ impl Instance {
             (Some(id), Some(wanted)) => {
                 self.running = Some(Execution::begin(id, wanted.clone(), &self.place, turn));
                 self.stage = Stage::Settled;
+                // What kept it from being tried is over, and what comes of it is not known yet.
+                self.outcome = None;
                 self.unable_in_row = 0;
             }
         }

@@ -1,0 +1,343 @@
+//! An agent on a workbench: events go in by hand, and what it decides is told in short words.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use agent_core::{
+    Action, Agent, AskId, Config, Decision, Event, Incarnation, Kept, Now, Obstacle, RunId,
+    VerificationId,
+};
+use chrono::{DateTime, TimeDelta};
+use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
+use names::{BuildId, InstanceName, ModuleName};
+use wire::{
+    BootId, DeclareReply, ModuleOutcome, ModuleReport, ProcessIdentity, Report, ReportReply,
+    ResourceStatement, Statement, UnableBecause,
+};
+
+/// Three builds of the module `blog`.
+pub(crate) const A: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAA";
+pub(crate) const B: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAB";
+pub(crate) const C: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAC";
+
+/// One resource that is checked every second, and given up after two restarts in a minute.
+pub(crate) const WEB: &str = r#"
+[module]
+name = "blog"
+[[resource]]
+name = "web"
+command = ["./blog"]
+health = { http = "/", every = "1s", timeout = "1s", passes = 2, failures = 2, start_up = "10s" }
+restart = { limit = 2, within = "1m", backoff = "1s..8s" }
+"#;
+
+pub(crate) struct Bench {
+    pub(crate) agent: Agent,
+    pub(crate) now: Now,
+    /// What is on the disk.
+    pub(crate) kept: Option<Kept>,
+    /// What the disk says to the next landing, if it refuses it.
+    pub(crate) disk: Result<(), String>,
+    /// Everything decided that no one has looked at.
+    pub(crate) actions: Vec<Action>,
+    /// The newest start and the newest verification asked for.
+    pub(crate) run: Option<RunId>,
+    pub(crate) verification: Option<VerificationId>,
+    statement: Option<Statement>,
+    report: Option<Report>,
+    incarnation: u64,
+    asked: u64,
+    pids: u32,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let now = Now { monotonic: Duration::from_secs(1_000), wall: DateTime::UNIX_EPOCH };
+        let (agent, decision) = start(1, None, now);
+        let mut bench = Self {
+            agent,
+            now,
+            kept: None,
+            disk: Ok(()),
+            actions: Vec::new(),
+            run: None,
+            verification: None,
+            statement: None,
+            report: None,
+            incarnation: 1,
+            asked: 0,
+            pids: 100,
+        };
+        bench.follow(decision);
+        bench
+    }
+
+    /// An agent that has declared one build of the manifest on `blog-1`, installed, verified, running and healthy.
+    pub(crate) fn running(build: &str, manifest: &str) -> Self {
+        let mut bench = Self::new();
+        bench.declare(1, build, manifest);
+        bench.installed(build, Ok(()));
+        bench.verified(Ok(()));
+        let run = bench.run.unwrap();
+        bench.started(run);
+        bench.checked(run, Ok(()));
+        bench.pass(1_000);
+        bench.checked(run, Ok(()));
+        bench.acknowledge();
+        bench.actions.clear();
+        bench
+    }
+
+    /// Takes an event in, and lands what is to land.
+    pub(crate) fn event(&mut self, event: Event) {
+        let decision = self.agent.handle(event, self.now);
+        self.follow(decision);
+    }
+
+    fn follow(&mut self, mut decision: Decision) {
+        loop {
+            decision.actions.iter().for_each(|action| self.note(action));
+            self.actions.append(&mut decision.actions);
+            let Some(landing) = decision.land else { return };
+            if self.disk.is_ok() {
+                self.kept = Some(landing.kept().clone());
+            }
+            decision = self.agent.landed(landing, self.disk.clone(), self.now);
+        }
+    }
+
+    fn note(&mut self, action: &Action) {
+        match action {
+            Action::Start { run, .. } => self.run = Some(*run),
+            Action::Verify { verification, .. } => self.verification = Some(*verification),
+            Action::State(statement) => self.statement = Some(statement.clone()),
+            Action::Report(report) => self.report = Some(report.clone()),
+            Action::Answer { .. }
+            | Action::Install { .. }
+            | Action::Stop { .. }
+            | Action::Check { .. }
+            | Action::Hello(_) => {}
+        }
+    }
+
+    /// The agent process dies and another starts with what was kept.
+    pub(crate) fn restart(&mut self) {
+        self.incarnation += 1;
+        let (agent, decision) = start(self.incarnation, self.kept.clone(), self.now);
+        self.agent = agent;
+        self.actions.clear();
+        self.follow(decision);
+    }
+
+    /// Time passes, and every wake on its way is kept.
+    pub(crate) fn pass(&mut self, ms: u64) {
+        let end = self.now.monotonic + Duration::from_millis(ms);
+        while self.agent.wake() <= end {
+            let wake = self.agent.wake().max(self.now.monotonic);
+            self.move_to(wake);
+            self.event(Event::Tick);
+        }
+        self.move_to(end);
+    }
+
+    fn move_to(&mut self, monotonic: Duration) {
+        let step = monotonic - self.now.monotonic;
+        self.now = Now { monotonic, wall: self.now.wall + TimeDelta::from_std(step).unwrap() };
+    }
+
+    pub(crate) fn offer(&mut self, declaration: Declaration) {
+        self.asked += 1;
+        let ask = AskId(self.asked);
+        self.event(Event::Declared { ask, declaration: Box::new(declaration) });
+    }
+
+    /// Declares one build on the instance `blog-1`.
+    pub(crate) fn declare(&mut self, number: u64, build: &str, manifest: &str) {
+        let module = module(build, manifest, &["blog-1"]);
+        self.offer(declaration(number, [("blog", module)], &[]));
+    }
+
+    pub(crate) fn installed(&mut self, build: &str, outcome: Result<(), UnableBecause>) {
+        let (module, build) = ("blog".parse().unwrap(), build.parse().unwrap());
+        let outcome = outcome.map_err(obstacle);
+        self.event(Event::Installed { module, build, outcome });
+    }
+
+    /// Answers the newest verification.
+    pub(crate) fn verified(&mut self, outcome: Result<(), UnableBecause>) {
+        let verification = self.verification.unwrap();
+        let outcome = outcome.map_err(obstacle);
+        self.event(Event::Verified { verification, outcome });
+    }
+
+    /// Every start that was asked for and not looked at.
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        let run = |action: &Action| {
+            if let Action::Start { run, .. } = action { Some(*run) } else { None }
+        };
+        self.actions.iter().filter_map(run).collect()
+    }
+
+    /// Every verification that was asked for and not looked at.
+    pub(crate) fn verifications(&self) -> Vec<VerificationId> {
+        let verification = |action: &Action| {
+            if let Action::Verify { verification, .. } = action {
+                Some(*verification)
+            } else {
+                None
+            }
+        };
+        self.actions.iter().filter_map(verification).collect()
+    }
+
+    pub(crate) fn started(&mut self, run: RunId) {
+        self.pids += 1;
+        let process =
+            ProcessIdentity { pid: self.pids, started: 7, boot: BootId("boot".to_owned()) };
+        let address = "127.0.0.1:20001".parse().unwrap();
+        self.event(Event::Started { run, process, address });
+    }
+
+    pub(crate) fn not_started(&mut self, run: RunId) {
+        self.event(Event::NotStarted { run, obstacle: obstacle(UnableBecause::Start) });
+    }
+
+    pub(crate) fn checked(&mut self, run: RunId, outcome: Result<(), &str>) {
+        self.event(Event::Checked { run, outcome: outcome.map_err(str::to_owned) });
+    }
+
+    pub(crate) fn exited(&mut self, run: RunId, how: &str) {
+        let last_lines = vec!["last words".to_owned()];
+        self.event(Event::Exited { run, how: how.to_owned(), last_lines });
+    }
+
+    /// Acknowledges the newest report.
+    pub(crate) fn acknowledge(&mut self) {
+        let Report { declaration, revision, .. } = self.report.clone().unwrap();
+        self.event(Event::ReportKept(ReportReply { declaration, revision }));
+    }
+
+    pub(crate) fn newest_statement(&self) -> &Statement {
+        self.statement.as_ref().unwrap()
+    }
+
+    pub(crate) fn reports(&self) -> Vec<Report> {
+        let report = |action: &Action| {
+            if let Action::Report(report) = action { Some(report.clone()) } else { None }
+        };
+        self.actions.iter().filter_map(report).collect()
+    }
+
+    pub(crate) fn statements(&self) -> Vec<Statement> {
+        let statement = |action: &Action| {
+            if let Action::State(statement) = action { Some(statement.clone()) } else { None }
+        };
+        self.actions.iter().filter_map(statement).collect()
+    }
+
+    /// The only resource's row in the newest statement.
+    pub(crate) fn row(&self) -> ResourceStatement {
+        let [row] = &self.newest_statement().resources[..] else {
+            unreachable!("one resource is declared")
+        };
+        row.clone()
+    }
+
+    /// What was decided since the last look, without checks, statements and hellos.
+    pub(crate) fn told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.actions).iter().filter_map(brief).collect()
+    }
+}
+
+fn start(incarnation: u64, kept: Option<Kept>, now: Now) -> (Agent, Decision) {
+    let config = Config {
+        machine: "box-1".parse().unwrap(),
+        agent: "1".to_owned(),
+        statement_every: Duration::from_secs(5),
+        hello_every: Duration::from_secs(30),
+    };
+    let boot = BootId("boot".to_owned());
+    Agent::new(config, boot, Incarnation(incarnation), kept, now)
+}
+
+pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {
+    Obstacle { because, why: "in the way".to_owned() }
+}
+
+/// One module as a declaration has it.
+pub(crate) fn module(build: &str, manifest: &str, instances: &[&str]) -> DeclaredModule {
+    let instances = instances.iter().map(|name| (name.parse().unwrap(), Environment::new()));
+    DeclaredModule {
+        account: Default::default(),
+        build: build.parse().unwrap(),
+        commit: "abc".parse().unwrap(),
+        manifest: Manifest::from_toml(manifest).unwrap(),
+        artifacts: Vec::new(),
+        instances: instances.collect(),
+    }
+}
+
+pub(crate) fn declaration<const N: usize>(
+    number: u64,
+    modules: [(&str, DeclaredModule); N],
+    withdrawn: &[&str],
+) -> Declaration {
+    Declaration {
+        machine: "box-1".parse().unwrap(),
+        number: DeclarationNumber(number),
+        epoch: Epoch(1),
+        modules: modules.into_iter().map(|(name, one)| (name.parse().unwrap(), one)).collect(),
+        withdrawn: withdrawn.iter().map(|name| name.parse().unwrap()).collect(),
+    }
+}
+
+/// An action in short words; `None` for what comes all the time.
+pub(crate) fn brief(action: &Action) -> Option<String> {
+    Some(match action {
+        Action::Answer { reply: DeclareReply::Taken, .. } => "answer: taken".to_owned(),
+        Action::Answer { reply: DeclareReply::Refused(why), .. } => {
+            format!("answer: refused, {why}")
+        }
+        Action::Install { module, build, .. } => format!("install {}", of(module, build)),
+        Action::Verify { starts, ours, .. } => {
+            format!("verify {} starts, {} of ours will be gone", starts.len(), ours.len())
+        }
+        Action::Start { start, .. } => {
+            format!("start {} of {}", start.instance, of(&start.module, &start.build))
+        }
+        Action::Stop { .. } => "stop".to_owned(),
+        Action::Report(report) => format!("report {}: {}", report.declaration, outcomes(report)),
+        Action::Check { .. } | Action::State(_) | Action::Hello(_) => return None,
+    })
+}
+
+fn of(module: &ModuleName, build: &BuildId) -> String {
+    format!("{module} {}", &build.as_str()[25..])
+}
+
+fn outcomes(report: &Report) -> String {
+    let outcome = |(module, report): (&ModuleName, &ModuleReport)| match &report.outcome {
+        ModuleOutcome::Applied => format!("{module} applied"),
+        ModuleOutcome::Failed { instance, .. } => format!("{module} failed on {instance}"),
+        ModuleOutcome::Refused { rule } => format!("{module} refused, {rule}"),
+        ModuleOutcome::Unable { because, .. } => format!("{module} unable, {because:?}"),
+    };
+    report.modules.iter().map(outcome).collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn is_check(action: &Action) -> bool {
+    matches!(action, Action::Check { .. })
+}
+
+/// The environments of a module's instances.
+pub(crate) fn with_environment(
+    mut module: DeclaredModule,
+    instance: &str,
+    key: &str,
+    value: &str,
+) -> DeclaredModule {
+    let name: InstanceName = instance.parse().unwrap();
+    let environment = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    module.instances.insert(name, environment);
+    module
+}

@@ -1,0 +1,121 @@
+//! Laws that hold whatever is declared, in whatever order things end, and whenever the agent dies.
+
+use inventory::Declaration;
+use proptest::prelude::*;
+
+use crate::bench::{A, B, C, declaration, module, with_environment};
+use crate::world::{Ending, World};
+
+const BLOG: &str = r#"
+[module]
+name = "blog"
+[[resource]]
+name = "web"
+command = ["./blog"]
+health = { http = "/", every = "1s", timeout = "1s" }
+[[resource]]
+name = "worker"
+command = ["./worker"]
+health = { exec = ["./ok"], every = "1s", timeout = "1s" }
+restart = { limit = 1, within = "10s", backoff = "100ms..1s" }
+"#;
+
+const SHOP: &str = r#"
+[module]
+name = "shop"
+[[resource]]
+name = "web"
+command = ["./shop"]
+health = { tcp = true, every = "1s", timeout = "1s" }
+"#;
+
+/// One module of one declaration.
+#[derive(Debug, Clone)]
+enum Said {
+    Nothing,
+    Withdrawn,
+    Runs { build: &'static str, instances: &'static [&'static str], colour: &'static str },
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Declare { blog: Said, shop: Said },
+    Disk(Result<(), String>),
+    End(usize, Ending),
+    Crash(usize),
+    Pass(u64),
+    Restart,
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let build = prop::sample::select(vec![A, B, C]);
+    let instances: Vec<&[&str]> = vec![&[], &["one"], &["two"], &["one", "two"]];
+    let colour = prop::sample::select(vec!["red", "blue"]);
+    let runs = (build, prop::sample::select(instances), colour);
+    prop_oneof![
+        1 => Just(Said::Nothing),
+        1 => Just(Said::Withdrawn),
+        4 => runs.prop_map(|(build, instances, colour)| Said::Runs { build, instances, colour }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ending = prop_oneof![3 => Just(Ending::Well), 1 => Just(Ending::Badly)];
+    prop_oneof![
+        3 => (said(), said()).prop_map(|(blog, shop)| Step::Declare { blog, shop }),
+        1 => prop_oneof![Just(Ok(())), Just(Err("full".to_owned()))].prop_map(Step::Disk),
+        20 => (any::<usize>(), ending).prop_map(|(which, how)| Step::End(which, how)),
+        3 => any::<usize>().prop_map(Step::Crash),
+        6 => (1_u64..15_000).prop_map(Step::Pass),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn compose(number: u64, blog: &Said, shop: &Said) -> Declaration {
+    let mut composed = declaration(number, [], &[]);
+    for (name, manifest, said) in [("blog", BLOG, blog), ("shop", SHOP, shop)] {
+        match said {
+            Said::Nothing => {}
+            Said::Withdrawn => {
+                composed.withdrawn.insert(name.parse().unwrap());
+            }
+            Said::Runs { build, instances, colour } => {
+                let mut one = module(build, manifest, &[]);
+                for instance in *instances {
+                    one = with_environment(one, instance, "COLOUR", colour);
+                }
+                composed.modules.insert(name.parse().unwrap(), one);
+            }
+        }
+    }
+    composed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// The world asserts the laws at every action; in the end, when everything goes well, everything stands as declared.
+    #[test]
+    fn the_laws_hold_and_what_is_declared_comes_to_stand(
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut world = World::new();
+        let mut number = 0;
+        for step in steps {
+            match step {
+                Step::Declare { blog, shop } => {
+                    number += 1;
+                    world.bench.offer(compose(number, &blog, &shop));
+                    world.look();
+                }
+                Step::Disk(disk) => world.bench.disk = disk,
+                Step::End(which, how) => world.end(which, how),
+                Step::Crash(which) => world.crash_one(which),
+                Step::Pass(ms) => world.pass(ms),
+                Step::Restart => world.restart(),
+            }
+        }
+        world.settle();
+        world.stands_as_declared();
+    }
+}

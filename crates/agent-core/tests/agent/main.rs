@@ -1,0 +1,10 @@
+//! What an agent decides, event by event.
+#![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
+
+mod bench;
+mod declarations;
+mod laws;
+mod moves;
+mod reports;
+mod supervision;
+mod world;

@@ -1,0 +1,228 @@
+//! A world around an agent: it does what is decided, in any order and with any outcome, and watches the laws.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agent_core::{Action, Event, Kept, RunId, Start};
+use inventory::{DeclaredModule, Environment};
+use names::{BuildId, ExecutionId, InstanceName, ModuleName};
+use wire::{ResourceState, Statement, UnableBecause};
+
+use crate::bench::{Bench, obstacle};
+
+/// What was asked for and is not over.
+#[derive(Debug, Clone)]
+enum Pending {
+    Install(ModuleName, BuildId),
+    Verify(agent_core::VerificationId),
+    Start(RunId),
+    Check(RunId),
+    Stop(RunId),
+}
+
+/// How something that was asked for ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Well,
+    Badly,
+}
+
+pub(crate) struct World {
+    pub(crate) bench: Bench,
+    pending: Vec<Pending>,
+    installed: BTreeSet<(ModuleName, BuildId)>,
+    /// Every process that may be alive: from the moment it is asked for until it is heard to be gone.
+    alive: BTreeMap<RunId, Start>,
+    /// The executions that a declaration on the disk named when they began.
+    begun: BTreeSet<ExecutionId>,
+    /// Those that some declaration since their start did not want.
+    unwanted_once: BTreeSet<RunId>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let mut world = Self {
+            bench: Bench::new(),
+            pending: Vec::new(),
+            installed: BTreeSet::new(),
+            alive: BTreeMap::new(),
+            begun: BTreeSet::new(),
+            unwanted_once: BTreeSet::new(),
+        };
+        world.look();
+        world
+    }
+
+    /// The agent dies with everything that it started, and another takes its place.
+    pub(crate) fn restart(&mut self) {
+        self.pending.clear();
+        self.alive.clear();
+        self.unwanted_once.clear();
+        self.bench.restart();
+        self.look();
+    }
+
+    pub(crate) fn pass(&mut self, ms: u64) {
+        self.bench.pass(ms);
+        self.look();
+    }
+
+    /// Lets one of the things asked for end.
+    pub(crate) fn end(&mut self, which: usize, how: Ending) {
+        let Some(index) = which.checked_rem(self.pending.len()) else { return };
+        let pending = self.pending.remove(index);
+        let outcome = match how {
+            Ending::Well => Ok(()),
+            Ending::Badly => Err(UnableBecause::Disk),
+        };
+        match pending {
+            Pending::Install(module, build) => {
+                if how == Ending::Well {
+                    self.installed.insert((module.clone(), build.clone()));
+                }
+                let outcome = outcome.map_err(obstacle);
+                self.bench.event(Event::Installed { module, build, outcome });
+            }
+            Pending::Verify(verification) => {
+                let outcome = outcome.map_err(obstacle);
+                self.bench.event(Event::Verified { verification, outcome });
+            }
+            Pending::Start(run) if how == Ending::Well => self.bench.started(run),
+            Pending::Start(run) => {
+                self.alive.remove(&run);
+                self.bench.not_started(run);
+            }
+            Pending::Check(run) => {
+                self.bench.checked(run, outcome.map_err(|_| "the script says no"));
+            }
+            Pending::Stop(run) => self.crash(run),
+        }
+        self.look();
+    }
+
+    /// Lets one of the processes that are up end by itself.
+    pub(crate) fn crash_one(&mut self, which: usize) {
+        let launching = |run: &RunId| {
+            self.pending.iter().any(|one| matches!(one, Pending::Start(other) if other == run))
+        };
+        let up: Vec<RunId> = self.alive.keys().filter(|run| !launching(run)).copied().collect();
+        let Some(index) = which.checked_rem(up.len()) else { return };
+        self.crash(up[index]);
+        self.look();
+    }
+
+    fn crash(&mut self, run: RunId) {
+        self.alive.remove(&run);
+        let over =
+            |one: &Pending| matches!(one, Pending::Stop(of) | Pending::Check(of) if *of == run);
+        self.pending.retain(|one| !over(one));
+        self.bench.exited(run, "exit status 1");
+    }
+
+    /// Everything that is asked for ends well, for longer than what was given up waits for one more try.
+    pub(crate) fn settle(&mut self) {
+        self.bench.disk = Ok(());
+        for _ in 0..400 {
+            while !self.pending.is_empty() {
+                self.end(0, Ending::Well);
+            }
+            self.pass(3_000);
+        }
+    }
+
+    /// Takes over what was decided, and watches the laws.
+    pub(crate) fn look(&mut self) {
+        let kept = self.bench.kept.clone();
+        for (run, start) in &self.alive {
+            if !wants(kept.as_ref(), start) {
+                self.unwanted_once.insert(*run);
+            }
+        }
+        for action in std::mem::take(&mut self.bench.actions) {
+            match action {
+                Action::Install { module, build, .. } => self.install(module, build),
+                Action::Verify { verification, .. } => {
+                    self.pending.push(Pending::Verify(verification));
+                }
+                Action::Start { run, start } => self.start(run, *start, kept.as_ref()),
+                Action::Stop { run, .. } => {
+                    assert!(self.alive.contains_key(&run), "what is not alive is not stopped");
+                    assert!(self.unwanted_once.contains(&run), "what is wanted is not stopped");
+                    self.pending.push(Pending::Stop(run));
+                }
+                Action::Check { run, .. } => {
+                    let asked = |one: &Pending| matches!(one, Pending::Check(of) if *of == run);
+                    assert!(!self.pending.iter().any(asked), "checks of one process overlap");
+                    self.pending.push(Pending::Check(run));
+                }
+                Action::State(statement) => lists_everything(kept.as_ref(), &statement),
+                Action::Answer { .. } | Action::Report(_) | Action::Hello(_) => {}
+            }
+        }
+    }
+
+    fn install(&mut self, module: ModuleName, build: BuildId) {
+        let asked =
+            |one: &Pending| matches!(one, Pending::Install(m, b) if *m == module && *b == build);
+        assert!(!self.pending.iter().any(asked), "one build is installed twice at a time");
+        self.pending.push(Pending::Install(module, build));
+    }
+
+    fn start(&mut self, run: RunId, start: Start, kept: Option<&Kept>) {
+        let place = |one: &Start| (one.module.clone(), one.instance.clone(), one.resource.clone());
+        let rival = self.alive.values().find(|other| place(other) == place(&start));
+        assert!(rival.is_none(), "two processes of one resource: {rival:?} and {start:?}");
+        let installed = self.installed.contains(&(start.module.clone(), start.build.clone()));
+        assert!(installed, "what is not installed is not started");
+        assert!(
+            wants(kept, &start) || self.begun.contains(&start.execution),
+            "what no declaration on the disk names is not started: {start:?}"
+        );
+        self.begun.insert(start.execution.clone());
+        self.alive.insert(run, start);
+        self.pending.push(Pending::Start(run));
+    }
+
+    /// What stands in the end: every wanted resource is healthy, and nothing else is alive.
+    pub(crate) fn stands_as_declared(&self) {
+        let kept = self.bench.kept.as_ref();
+        let wanted: BTreeSet<_> = wanted(kept)
+            .flat_map(|(module, one)| {
+                one.instances.keys().map(move |instance| (module, instance, &one.build))
+            })
+            .collect();
+        let found: BTreeSet<_> =
+            self.alive.values().map(|one| (&one.module, &one.instance, &one.build)).collect();
+        assert_eq!(found, wanted);
+        let statement = self.bench.newest_statement();
+        assert!(statement.resources.iter().all(|row| row.state == ResourceState::Healthy));
+    }
+}
+
+/// What the disk says should run.
+fn wanted(kept: Option<&Kept>) -> impl Iterator<Item = (&ModuleName, &DeclaredModule)> {
+    let declared = kept.into_iter().flat_map(|kept| &kept.declaration.modules);
+    declared.chain(kept.into_iter().flat_map(|kept| &kept.left))
+}
+
+fn wants(kept: Option<&Kept>, start: &Start) -> bool {
+    let here = |(module, one): (&ModuleName, &DeclaredModule)| {
+        let environment: Option<&Environment> = one.instances.get(&start.instance);
+        *module == start.module
+            && one.build == start.build
+            && environment.is_some_and(|environment| *environment == start.environment)
+    };
+    wanted(kept).any(here)
+}
+
+fn lists_everything(kept: Option<&Kept>, statement: &Statement) {
+    let rows: BTreeSet<(&ModuleName, &InstanceName, _)> =
+        statement.resources.iter().map(|row| (&row.module, &row.instance, &row.resource)).collect();
+    for (module, one) in wanted(kept) {
+        for instance in one.instances.keys() {
+            for resource in &one.manifest.resources {
+                let row = (module, instance, &resource.name);
+                assert!(rows.contains(&row), "{row:?} is not stated");
+            }
+        }
+    }
+}
