@@ -10,7 +10,7 @@ use crate::folder::{Folder, Note, SCHEMA};
 use crate::trouble::Trouble;
 
 /// How much memory sled may use to keep pages, in bytes. A whole fleet's documents fit.
-const CACHE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const CACHE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Why a store is not open.
 #[derive(Debug, Error)]

@@ -178,8 +178,9 @@ impl Session {
         Ok(())
     }
 
-    /// sled's flush, which can sleep for ever: its thread that writes the beginning of a batch does not wake the
-    /// flush when that write fails. So it runs aside, and after a while is asked about, and shaken.
+    /// sled's flush, which can sleep for ever: its thread that writes the beginning of a batch does not wake it
+    /// when that write fails, and a failing disk may tell its error to that thread only. So the flush runs aside,
+    /// and is shaken when it takes long and sled has noted an error.
     fn flush(&self) -> Result<(), sled::Error> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut flush = pin!(self.db.flush_async());

@@ -1,9 +1,8 @@
 //! System calls under the store: whatever is acknowledged was synced before, file and folders; and a call that the
 //! disk answers with an error costs no acknowledged write, and never hangs the store.
 
-use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -14,85 +13,51 @@ use std::time::Duration;
 mod model;
 #[path = "child/script.rs"]
 mod script;
+#[path = "child/trace.rs"]
+mod trace;
+
+use trace::{Call, strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const COMMITS: usize = 40;
-
-/// A system call, with the descriptors' paths in its text, and where in the trace it began and returned.
-struct Call {
-    text: String,
-    began: usize,
-    returned: usize,
-}
+const COMMITS: u64 = 40;
 
 #[test]
 fn an_fsync_returned_before_every_acknowledgement() -> Outcome {
     if !strace_is_here("an_fsync_returned_before_every_acknowledgement")? {
         return Ok(());
     }
-    let (root, calls) = trace()?;
-    let db = format!("<{root}/data/db>");
-    let synced = |call: &Call, path: &str| {
-        let sync = call.text.starts_with("fsync(") || call.text.starts_with("fdatasync(");
-        sync && call.text.contains(path) && call.text.ends_with("= 0")
-    };
-    let written = |call: &Call| call.text.starts_with("pwrite64(") && call.text.contains(&db);
-    let acknowledged: Vec<&Call> =
-        calls.iter().filter(|call| call.text.starts_with("write(1<")).collect();
-    assert_eq!(acknowledged.len(), COMMITS, "commits that were acknowledged");
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.join("store");
+    let calls = trace(&[], &root, 1, COMMITS)?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let db = text(&root.join("data/db"));
+    let acknowledged: Vec<&Call> = calls.iter().filter(|call| call.acknowledges()).collect();
+    assert_eq!(u64::try_from(acknowledged.len())?, COMMITS, "commits that were acknowledged");
 
     let mut before = 0;
-    for acknowledged in acknowledged {
-        let writes = calls
-            .iter()
-            .filter(|call| written(call) && before < call.began && call.began < acknowledged.began);
+    for acknowledged in &acknowledged {
+        let since = |call: &&Call| before < call.began && call.began < acknowledged.began;
+        let writes = calls.iter().filter(|call| call.writes(&db)).filter(since);
         let last = writes.map(|call| call.returned).max();
         let last = last.ok_or("acknowledged without a write: the trace is not understood")?;
-        let lasting = calls.iter().any(|call| {
-            synced(call, &db) && last < call.began && call.returned < acknowledged.began
-        });
+        let lasting = calls
+            .iter()
+            .any(|call| call.syncs(&db) && last < call.began && call.returned < acknowledged.began);
         assert!(lasting, "{:?} was said before its write was synced", acknowledged.text);
         before = acknowledged.began;
     }
 
-    let first = calls.iter().find(|call| call.text.starts_with("write(1<")).ok_or("none")?;
-    let parent = root.rsplit_once('/').ok_or("a root without a parent")?.0;
-    for path in ["schema.new", "data/db", "data/conf", "data", ""] {
-        let path = format!("<{root}/{path}").trim_end_matches('/').to_owned() + ">";
-        let lasting = calls.iter().any(|call| synced(call, &path) && call.returned < first.began);
+    let first = acknowledged.first().ok_or("nothing was acknowledged")?.began;
+    let made = ["schema.new", "data/db", "data/conf", "data", "", ".."];
+    for path in made.map(|path| root.join(path)) {
+        // The name by which the file was opened; the folder above by its own.
+        let path = if path.ends_with("..") { folder.path().canonicalize()? } else { path };
+        let path = text(&path).trim_end_matches('/').to_owned();
+        let lasting = calls.iter().any(|call| call.syncs(&path) && call.returned < first);
         assert!(lasting, "{path} was not synced before the first acknowledgement");
     }
-    let parent = format!("<{parent}>");
-    assert!(calls.iter().any(|call| synced(call, &parent) && call.returned < first.began));
     Ok(())
-}
-
-fn strace_is_here(test: &str) -> Outcome<bool> {
-    let here = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
-    if !here {
-        // Not through the test's captured output: whoever reads the run should see it.
-        writeln!(std::io::stderr(), "SKIPPED {test}: there is no strace here")?;
-    }
-    Ok(here)
-}
-
-/// The writer's calls in a new folder, and the folder.
-fn trace() -> Outcome<(String, Vec<Call>)> {
-    let folder = tempfile::tempdir()?;
-    let (root, output) = (folder.path().canonicalize()?.join("store"), folder.path().join("trace"));
-    let root = root.to_str().ok_or("a folder's name is not text")?.to_owned();
-    let status = Command::new("strace")
-        .args(["-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o"])
-        .arg(&output)
-        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
-        .args([&root, "1", &COMMITS.to_string()])
-        .stdout(Stdio::null())
-        .status()?;
-    if !status.success() {
-        return Err(format!("strace or the writer ended with {status}").into());
-    }
-    Ok((root, parse(&std::fs::read_to_string(output)?)?))
 }
 
 /// Which calls fail, with which error. strace counts each thread's calls apart, so one rule hits several threads
@@ -121,7 +86,7 @@ async fn an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write() -> Out
         return Ok(());
     }
     let mut right = model::Contents::new();
-    for number in 1..=u64::try_from(COMMITS)? {
+    for number in 1..=COMMITS {
         model::apply(&mut right, number)?;
     }
     for error in ERRORS {
@@ -183,23 +148,4 @@ fn end(child: &mut Child) -> Outcome {
         Command::new("kill").args(["-9", traced]).status()?;
     }
     Ok(child.kill()?)
-}
-
-/// Joins the two halves of a call that another thread's call came between.
-fn parse(trace: &str) -> Outcome<Vec<Call>> {
-    let mut calls = Vec::new();
-    let mut unfinished = BTreeMap::new();
-    for (place, line) in trace.lines().enumerate() {
-        let (thread, text) = line.split_once(' ').ok_or("a line without a thread")?;
-        let text = text.trim();
-        if let Some(begin) = text.strip_suffix("<unfinished ...>") {
-            unfinished.insert(thread, (begin.trim(), place));
-        } else if let Some((_, end)) = text.split_once(" resumed>") {
-            let (begin, began) = unfinished.remove(thread).ok_or("resumed and never begun")?;
-            calls.push(Call { text: format!("{begin}{end}"), began, returned: place });
-        } else {
-            calls.push(Call { text: text.to_owned(), began: place, returned: place });
-        }
-    }
-    Ok(calls)
 }

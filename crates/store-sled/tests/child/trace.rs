@@ -1,0 +1,83 @@
+//! The system calls of the writer, as strace tells them.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A system call, with the descriptors' paths in its text, and where in the trace it began and returned.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) text: String,
+    pub(crate) began: usize,
+    pub(crate) returned: usize,
+}
+
+impl Call {
+    /// Whether this synced the file or folder whose path, as the trace writes it, is given.
+    pub(crate) fn syncs(&self, path: &str) -> bool {
+        let sync = self.text.starts_with("fsync(") || self.text.starts_with("fdatasync(");
+        sync && self.text.contains(&format!("<{path}>")) && self.text.ends_with("= 0")
+    }
+
+    /// Whether this wrote to that file at an offset, as sled does.
+    pub(crate) fn writes(&self, path: &str) -> bool {
+        self.text.starts_with("pwrite64(") && self.text.contains(&format!("<{path}>"))
+    }
+
+    /// Whether this said a line on standard output.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.text.starts_with("write(1<")
+    }
+}
+
+/// Whether strace can be run; says it loudly when not.
+pub(crate) fn strace_is_here(test: &str) -> Outcome<bool> {
+    let here = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if !here {
+        // Not through the test's captured output: whoever reads the run should see it.
+        writeln!(std::io::stderr(), "SKIPPED {test}: there is no strace here")?;
+    }
+    Ok(here)
+}
+
+/// The writer's calls while it makes some commits, with these options of strace.
+pub(crate) fn trace(options: &[&str], root: &Path, first: u64, last: u64) -> Outcome<Vec<Call>> {
+    let output = root.with_extension("trace");
+    let status = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync,ftruncate"])
+        .args(options)
+        .arg("-o")
+        .arg(&output)
+        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
+        .arg(root)
+        .args([first.to_string(), last.to_string()])
+        .stdout(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Err(format!("strace or the writer ended with {status}").into());
+    }
+    parse(&std::fs::read_to_string(output)?)
+}
+
+/// Joins the two halves of a call that another thread's call came between.
+fn parse(trace: &str) -> Outcome<Vec<Call>> {
+    let mut calls = Vec::new();
+    let mut unfinished = BTreeMap::new();
+    for (place, line) in trace.lines().enumerate() {
+        let (thread, text) = line.split_once(' ').ok_or("a line without a thread")?;
+        let text = text.trim();
+        if let Some(begin) = text.strip_suffix("<unfinished ...>") {
+            unfinished.insert(thread, (begin.trim(), place));
+        } else if let Some((_, end)) = text.split_once(" resumed>") {
+            let (begin, began) = unfinished.remove(thread).ok_or("resumed and never begun")?;
+            calls.push(Call { text: format!("{begin}{end}"), began, returned: place });
+        } else {
+            calls.push(Call { text: text.to_owned(), began: place, returned: place });
+        }
+    }
+    Ok(calls)
+}
