@@ -40,9 +40,8 @@ pub fn about_machine(
     rules: &Rules,
 ) -> AboutMachine {
     let known = facts.machine(machine);
-    let counting =
-        Counting { since, baseline: known.baseline.map(|before| &before.conditions), rules };
-    facts.conditions().on(machine).map(|on| sort(on, moved, &counting)).unwrap_or_default()
+    let baseline = known.baseline.map(|before| &before.conditions);
+    sort(&known.conditions, moved, &Counting { since, baseline, rules })
 }
 
 /// Which conditions on a machine count as evidence there.

@@ -85,8 +85,8 @@ pub struct ModuleReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// The executions that run it for this declaration, one for each instance.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub executions: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executions: Vec<String>,
 }
 
 /// How a declaration, or a module of it, went.
@@ -133,7 +133,7 @@ pub enum ToolNames {
     /// Only the modules are known of which some tool is served.
     OfModules(BTreeSet<String>),
     /// Each module's tools, one by one.
-    Each(BTreeMap<String, BTreeSet<String>>),
+    Each(BTreeMap<String, Vec<String>>),
 }
 
 impl Default for ToolNames {

@@ -4,12 +4,13 @@ use crate::ended::{Cause, End, Ended};
 use crate::rules::{BeforeSend, BetweenPasses, EmptyGate, Rules, SettleFrom};
 use crate::took::took_text;
 use crate::weight::Weight;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use chrono::{DateTime, TimeDelta, Utc};
 use core::num::NonZeroU32;
 use core::time::Duration;
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
 /// What a gate is about; it does not change while the gate is judged.
@@ -34,7 +35,7 @@ pub struct Opening {
 }
 
 /// One module on one machine.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Pair {
     /// The module.
     pub module: String,
@@ -132,10 +133,8 @@ impl Gate {
                 EmptyGate::Passes => {}
             }
         }
-        let own = opening.machines.iter();
-        let mut judged: BTreeSet<Pair> = own
-            .map(|machine| Pair { module: opening.module.clone(), machine: machine.clone() })
-            .collect();
+        let own = |machine| Pair { module: opening.module.clone(), machine };
+        let mut judged: HashSet<Pair> = opening.machines.iter().cloned().map(own).collect();
         opening.carried.retain(|pair| judged.insert(pair.clone()));
         Ok(Self {
             opening,

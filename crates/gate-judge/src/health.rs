@@ -7,7 +7,7 @@ mod resources;
 use crate::about_machine::Counting;
 use crate::component::{Component, core_component};
 use crate::facts::Manifest;
-use crate::index::{ConditionIndex, FactsIndex, MachineFacts, ModuleFacts, ModuleId};
+use crate::index::{FactsIndex, MachineFacts, ModuleFacts, ModuleId};
 use crate::reason::{Broken, NotYet, Reason, Unnamed};
 use crate::rules::{Identity, Lack, Rules};
 use crate::weight::{Weight, weight};
@@ -78,7 +78,7 @@ pub(crate) struct MachineView<'a> {
     pub(crate) name: &'a str,
     pub(crate) since: DateTime<Utc>,
     declaration: Option<u64>,
-    pub(crate) facts: MachineFacts<'a>,
+    pub(crate) facts: &'a MachineFacts<'a>,
 }
 
 impl<'a> ModuleView<'a> {
@@ -105,7 +105,7 @@ impl<'a> MachineView<'a> {
         name: &'a str,
         since: DateTime<Utc>,
         declaration: Option<u64>,
-        facts: &FactsIndex<'a>,
+        facts: &'a FactsIndex<'a>,
     ) -> Self {
         Self { name, since, declaration, facts: facts.machine(name) }
     }
@@ -146,7 +146,7 @@ impl<'a> Examination<'a> {
         facts: &'a FactsIndex<'a>,
         rules: &'a Rules,
     ) -> Self {
-        let known = facts.on(&machine.facts, module.id);
+        let known = facts.on(machine.facts, module.id);
         Self { module, machine, known, facts, rules }
     }
 }
@@ -216,22 +216,20 @@ impl Examination<'_> {
     }
 
     fn conditions(&self, scope: MachineScope) -> Result<(), Finding> {
-        let conditions = match self.facts.conditions() {
-            ConditionIndex::NotJudged => return Ok(()),
-            ConditionIndex::Unreadable => {
-                return Err(self.not_yet(NotYet::ConditionsUnreadable));
-            }
-            index @ ConditionIndex::Open(_) => index.on(self.machine.name),
-        };
-        let Some(conditions) = conditions else { return Ok(()) };
+        if self.facts.conditions_unreadable() {
+            return Err(self.not_yet(NotYet::ConditionsUnreadable));
+        }
+        let conditions = &self.machine.facts.conditions;
         let counting = self.machine.counting(self.rules);
         let about_machine = match scope {
             MachineScope::Included => conditions.about_machine(),
             MachineScope::SortedBefore => &[],
         };
-        let lists = [about_machine, conditions.naming(self.module.name)];
-        let firsts = lists.iter().filter_map(|list| list.iter().find(|on| counting.counts(on)));
-        match firsts.min_by_key(|on| on.place) {
+        let firsts = [
+            about_machine.iter().find(|on| counting.counts(on)),
+            conditions.naming(self.module.id).find(|on| counting.counts(on)),
+        ];
+        match firsts.into_iter().flatten().min_by_key(|on| on.place) {
             None => Ok(()),
             Some(on) => {
                 let key = on.condition.key.clone();

@@ -3,12 +3,12 @@
 mod conditions;
 mod modules;
 
-pub(crate) use conditions::{ConditionIndex, MachineConditions, OnMachine};
+pub(crate) use conditions::{MachineConditions, OnMachine};
 pub(crate) use modules::{ModuleFacts, ModuleId};
 
-use crate::facts::Resource;
 use crate::facts::{
-    Baseline, Facts, Holder, Report, Served, Statement, Unreadable, WitnessVerdict,
+    Baseline, Condition, Conditions, Facts, Holder, Report, Resource, Served, Statement,
+    Unreadable, WitnessVerdict,
 };
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -25,11 +25,12 @@ pub struct FactsIndex<'f> {
     places: HashMap<&'f str, usize>,
     machines: Vec<MachineFacts<'f>>,
     modules: ModuleIndex<'f>,
-    conditions: ConditionIndex<'f>,
+    /// A machine nobody heard of.
+    unheard: MachineFacts<'f>,
 }
 
-/// What is known of one machine. The default is a machine nobody heard of.
-#[derive(Debug, Clone, Default)]
+/// What is known of one machine. The default is that nothing is.
+#[derive(Debug, Default)]
 pub(crate) struct MachineFacts<'f> {
     pub(crate) report: Option<&'f Report>,
     pub(crate) engine: Option<&'f str>,
@@ -37,6 +38,7 @@ pub(crate) struct MachineFacts<'f> {
     pub(crate) verdicts: &'f [WitnessVerdict],
     pub(crate) statement: Option<&'f Statement>,
     pub(crate) baseline: Option<&'f Baseline>,
+    pub(crate) conditions: MachineConditions<'f>,
     /// Where the facts about its modules lie.
     modules: Range<usize>,
 }
@@ -50,7 +52,7 @@ impl Facts {
             places: HashMap::with_capacity(self.reports.len()),
             machines: Vec::with_capacity(self.reports.len()),
             modules: ModuleIndex::default(),
-            conditions: ConditionIndex::new(&self.conditions),
+            unheard: MachineFacts::default(),
         };
         for (machine, report) in &self.reports {
             index.known(machine).report = Some(report);
@@ -70,7 +72,13 @@ impl Facts {
         for (machine, baseline) in &self.baseline {
             index.known(machine).baseline = Some(baseline);
         }
+        if let Conditions::Open(open) = &self.conditions {
+            for (place, condition) in open.iter().enumerate() {
+                index.add_condition(place, condition);
+            }
+        }
         for machine in &mut index.machines {
+            machine.conditions.order();
             machine.modules = index.modules.add(machine.report, machine.served, machine.statement);
         }
         index
@@ -87,12 +95,21 @@ impl<'f> FactsIndex<'f> {
         &mut self.machines[place]
     }
 
-    /// What is known of a machine.
-    pub(crate) fn machine(&self, name: &str) -> MachineFacts<'f> {
-        self.places.get(name).map(|&place| self.machines[place].clone()).unwrap_or_default()
+    fn add_condition(&mut self, place: usize, condition: &'f Condition) {
+        let parts: Vec<_> =
+            condition.subject.id.split('.').map(|part| self.modules.id_of(part)).collect();
+        for (machine, seen) in conditions::machines_of(condition) {
+            let on = OnMachine { place, condition, seen };
+            self.known(machine).conditions.add(on, &parts);
+        }
     }
 
-    /// How a module is looked up on any machine; `None` when no machine says anything of it.
+    /// What is known of a machine.
+    pub(crate) fn machine(&self, name: &str) -> &MachineFacts<'f> {
+        self.places.get(name).map_or(&self.unheard, |&place| &self.machines[place])
+    }
+
+    /// How a module is looked up on any machine; `None` when nothing names it.
     pub(crate) fn module(&self, name: &str) -> Option<ModuleId> {
         self.modules.id(name)
     }
@@ -111,17 +128,17 @@ impl<'f> FactsIndex<'f> {
         self.modules.resources(known)
     }
 
-    /// The open conditions.
-    pub(crate) fn conditions(&self) -> &ConditionIndex<'f> {
-        &self.conditions
+    /// Whether the open conditions were asked for and could not be read.
+    pub(crate) fn conditions_unreadable(&self) -> bool {
+        matches!(self.facts.conditions, Conditions::Unreadable(_))
     }
 
-    /// Whether discovery could be read.
+    /// Whether discovery could not be read.
     pub(crate) fn served_unreadable(&self) -> bool {
         self.facts.served.is_err()
     }
 
-    /// Whether statements could be read.
+    /// Whether statements could not be read.
     pub(crate) fn statements_unreadable(&self) -> bool {
         self.facts.statements.is_err()
     }

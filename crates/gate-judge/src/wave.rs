@@ -71,14 +71,8 @@ impl<'a> Wave<'a> {
     /// Sorts the conditions about each machine, by what was moved there in the order of the pairs.
     fn sort_conditions(&mut self) {
         let mut moved: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-        let has_own = |machine: &MachineView<'_>| {
-            self.facts
-                .conditions()
-                .on(machine.name)
-                .is_some_and(|on| !on.about_machine().is_empty())
-        };
         for (place, machine) in self.machines.iter().enumerate() {
-            if has_own(machine) {
+            if !machine.facts.conditions.about_machine().is_empty() {
                 moved.insert(place, Vec::new());
             }
         }
@@ -92,9 +86,8 @@ impl<'a> Wave<'a> {
         }
         for (place, moved) in moved {
             let machine = &self.machines[place];
-            if let Some(on) = self.facts.conditions().on(machine.name) {
-                self.about.insert(place, sort(on, &moved, &machine.counting(self.rules)));
-            }
+            let counting = machine.counting(self.rules);
+            self.about.insert(place, sort(&machine.facts.conditions, &moved, &counting));
         }
     }
 
@@ -163,6 +156,12 @@ struct Places<'a> {
 
 impl<'a> Places<'a> {
     fn place(&mut self, name: &'a str) -> usize {
+        // What one machine carries mostly comes together.
+        if let Some(last) = self.names.last()
+            && *last == name
+        {
+            return self.names.len() - 1;
+        }
         *self.known.entry(name).or_insert_with(|| {
             self.names.push(name);
             self.names.len() - 1

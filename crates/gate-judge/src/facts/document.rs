@@ -104,6 +104,7 @@ fn written<T: Default>(source: Result<T, Unreadable>) -> (T, String) {
 mod tests {
     use super::super::{Facts, ToolNames};
     use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::vec;
     use serde_json::json;
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
         let modules: ToolNames = serde_json::from_value(json!(["relay"])).unwrap();
         assert_eq!(modules, ToolNames::OfModules(BTreeSet::from(["relay".into()])));
         let each: ToolNames = serde_json::from_value(json!({"relay": ["peek"]})).unwrap();
-        let tools = BTreeMap::from([("relay".into(), BTreeSet::from(["peek".into()]))]);
+        let tools = BTreeMap::from([("relay".into(), vec!["peek".into()])]);
         assert_eq!(each, ToolNames::Each(tools));
     }
 }

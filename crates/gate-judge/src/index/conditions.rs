@@ -1,26 +1,20 @@
-//! The open conditions, by the machines they are on and the parts of what they name.
+//! The open conditions on one machine, by the parts of what they name.
 
-use crate::facts::{Condition, Conditions};
+use super::ModuleId;
+use crate::facts::Condition;
 use crate::rules::MachineInId;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
 
 /// The scope of a condition about a machine itself.
 const MACHINE_SCOPE: &str = "machine";
 
-/// The open conditions, indexed.
-#[derive(Debug)]
-pub(crate) enum ConditionIndex<'f> {
-    NotJudged,
-    Unreadable,
-    Open(HashMap<&'f str, MachineConditions<'f>>),
-}
-
-/// The conditions on one machine, each list in the facts' order.
+/// The conditions on one machine, each once.
 #[derive(Debug, Default)]
 pub(crate) struct MachineConditions<'f> {
+    /// Those about the machine itself, in the facts' order.
     about_machine: Vec<OnMachine<'f>>,
-    about_others: HashMap<&'f str, Vec<OnMachine<'f>>>,
+    /// The others by the parts of their ids, then in the facts' order.
+    about_others: Vec<(ModuleId, OnMachine<'f>)>,
 }
 
 /// One condition on one machine.
@@ -29,14 +23,55 @@ pub(crate) struct OnMachine<'f> {
     /// Its place among all that are open.
     pub(crate) place: usize,
     pub(crate) condition: &'f Condition,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 /// What says that a condition is on a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Seen {
     BySubject,
     ByPartOfId,
+}
+
+/// The machines that a condition is on, by what says so. One may come more than once.
+pub(super) fn machines_of(condition: &Condition) -> impl Iterator<Item = (&str, Seen)> {
+    let subject = &condition.subject;
+    let named = core::iter::once(&subject.machine).chain(&subject.also);
+    let itself = is_about_machine(condition).then_some(&subject.id);
+    let parts = subject.machine.is_empty().then(|| subject.id.split('.')).into_iter().flatten();
+    let by_subject = named.chain(itself).map(|machine| (machine.as_str(), Seen::BySubject));
+    by_subject.chain(parts.map(|machine| (machine, Seen::ByPartOfId)))
+}
+
+impl<'f> MachineConditions<'f> {
+    pub(super) fn add(&mut self, on: OnMachine<'f>, parts: &[ModuleId]) {
+        if is_about_machine(on.condition) {
+            self.about_machine.push(on);
+        } else {
+            self.about_others.extend(parts.iter().map(|part| (*part, on)));
+        }
+    }
+
+    /// Puts them in order, once all were added: a condition comes once, by its subject rather than
+    /// by its id.
+    pub(super) fn order(&mut self) {
+        self.about_machine.sort_by_key(|on| (on.place, on.seen));
+        self.about_machine.dedup_by_key(|on| on.place);
+        self.about_others.sort_by_key(|(part, on)| (*part, on.place, on.seen));
+        self.about_others.dedup_by_key(|(part, on)| (*part, on.place));
+    }
+
+    /// Those about the machine itself, in the facts' order.
+    pub(crate) fn about_machine(&self) -> &[OnMachine<'f>] {
+        &self.about_machine
+    }
+
+    /// Those of any other scope that name a module, in the facts' order.
+    pub(crate) fn naming(&self, module: Option<ModuleId>) -> impl Iterator<Item = &OnMachine<'f>> {
+        let start = self.about_others.partition_point(|(part, _)| Some(*part) < module);
+        let rest = &self.about_others[start..];
+        rest.iter().take_while(move |(part, _)| Some(*part) == module).map(|(_, on)| on)
+    }
 }
 
 impl OnMachine<'_> {
@@ -46,74 +81,6 @@ impl OnMachine<'_> {
             (Seen::BySubject, _) | (Seen::ByPartOfId, MachineInId::Seen) => true,
             (Seen::ByPartOfId, MachineInId::NotSeen) => false,
         }
-    }
-}
-
-impl<'f> ConditionIndex<'f> {
-    pub(crate) fn new(conditions: &'f Conditions) -> Self {
-        let open = match conditions {
-            Conditions::NotJudged => return Self::NotJudged,
-            Conditions::Unreadable(_) => return Self::Unreadable,
-            Conditions::Open(open) => open,
-        };
-        let mut machines: HashMap<&str, MachineConditions<'_>> = HashMap::new();
-        for (place, condition) in open.iter().enumerate() {
-            let subject = &condition.subject;
-            let mut put = |machine: &'f str, seen| {
-                let on = OnMachine { place, condition, seen };
-                machines.entry(machine).or_default().put(on);
-            };
-            put(&subject.machine, Seen::BySubject);
-            for machine in &subject.also {
-                put(machine, Seen::BySubject);
-            }
-            if is_about_machine(condition) {
-                put(&subject.id, Seen::BySubject);
-            }
-            if subject.machine.is_empty() {
-                for part in subject.id.split('.') {
-                    put(part, Seen::ByPartOfId);
-                }
-            }
-        }
-        Self::Open(machines)
-    }
-
-    /// The conditions on a machine; `None` when none is, or none is known.
-    pub(crate) fn on(&self, machine: &str) -> Option<&MachineConditions<'f>> {
-        match self {
-            Self::NotJudged | Self::Unreadable => None,
-            Self::Open(machines) => machines.get(machine),
-        }
-    }
-}
-
-impl<'f> MachineConditions<'f> {
-    fn put(&mut self, on: OnMachine<'f>) {
-        if is_about_machine(on.condition) {
-            put_once(&mut self.about_machine, on);
-            return;
-        }
-        for part in on.condition.subject.id.split('.') {
-            put_once(self.about_others.entry(part).or_default(), on);
-        }
-    }
-
-    /// Those about the machine itself.
-    pub(crate) fn about_machine(&self) -> &[OnMachine<'f>] {
-        &self.about_machine
-    }
-
-    /// Those of any other scope whose id has this part.
-    pub(crate) fn naming(&self, part: &str) -> &[OnMachine<'f>] {
-        self.about_others.get(part).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// A condition comes once, by what shows it first: its subject is looked at before its id.
-fn put_once<'f>(into: &mut Vec<OnMachine<'f>>, on: OnMachine<'f>) {
-    if into.last().is_none_or(|last| last.place != on.place) {
-        into.push(on);
     }
 }
 

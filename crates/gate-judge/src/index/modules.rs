@@ -4,7 +4,6 @@
 //! modules lies together.
 
 use crate::facts::{ModuleReport, Report, Resource, Served, Statement, ToolNames};
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -19,7 +18,7 @@ pub(crate) struct ModuleId(usize);
 pub(crate) struct ModuleFacts<'f> {
     pub(crate) report: Option<&'f ModuleReport>,
     /// Its served tools, where they are named one by one.
-    pub(crate) tools: Option<&'f BTreeSet<String>>,
+    pub(crate) tools: Option<&'f Vec<String>>,
     resources: Range<usize>,
 }
 
@@ -79,7 +78,8 @@ impl<'f> ModuleIndex<'f> {
         self.stated = stated;
     }
 
-    fn id_of(&mut self, module: &'f str) -> ModuleId {
+    /// The id of a name that may be a module's.
+    pub(super) fn id_of(&mut self, module: &'f str) -> ModuleId {
         *self.ids.entry(module).or_insert_with(|| {
             self.last_places.push(0);
             ModuleId(self.last_places.len() - 1)
