@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 
 use inventory::{Environment, Instances};
-use wire::api::{Answer, Ask, Pace, Released, Run};
+use wire::api::{Answer, Ask, Pace, Run};
 
 use crate::{
     builds, clock,
@@ -67,7 +67,7 @@ fn show(answer: &Answer, output: &Output) -> Result<(), Failure> {
             output.answer(conditions, |all, paint| shown::conditions(all, paint))
         }
         Answer::Registered(registered) => output.answer(registered, shown::registered),
-        Answer::Released(released) => output.answer(released, shown::released),
+        Answer::Released(released) => output.answer(&**released, shown::released),
         Answer::Done(done) => output.answer(done, |done, _| done.clone()),
         Answer::Refused(refusal) => Err(refusal.clone().into()),
     }
@@ -116,8 +116,8 @@ async fn release_builds(
     let run = if dry_run { Run::Dry } else { Run::Real };
     let answer = client.ask(Ask::Release { builds, pace, run }).await?;
     // Where every machine runs it already, there is no plan to wait for.
-    if let (Answer::Released(Released { plan, dry: _ }), true) = (&answer, wait) {
-        return follow::follow(client, folder, plan.clone(), output).await;
+    if let (Answer::Released(released), true) = (&answer, wait) {
+        return follow::follow(client, folder, released.plan.clone(), output).await;
     }
     show(&answer, output)
 }

@@ -71,7 +71,10 @@ async fn answer(handle: Handle, ask: wire::api::Ask, sender: String) -> Answer {
 async fn work(dev: &Dev, home: &Home, ending: &mut Ending, output: &Output) -> Result<(), Failure> {
     let told = tokio::select! {
         told = story(home, output) => told,
-        () = ending.asked() => Err(Failure::failed("ended before the story was told")),
+        () = ending.asked() => {
+            let early = "ended before the story was told";
+            return if dev.exit { Err(Failure::failed(early)) } else { Ok(()) };
+        }
     };
     match (told, dev.exit) {
         (told, true) => return told,

@@ -34,7 +34,9 @@ pub(crate) async fn follow(
     let mut plan = plan;
     loop {
         for news in news::of_plan(before.as_ref(), &plan) {
-            screen.say(&news.line());
+            if !(news.is_passing() && screen.is_drawn()) {
+                screen.say(&news.line());
+            }
         }
         if plan.ended {
             break;

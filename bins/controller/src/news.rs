@@ -131,6 +131,18 @@ fn of_resource(machine: &MachineName, resource: &ResourceView) -> News {
 }
 
 impl News {
+    /// Whether it is passing: where a picture shows how things stand, it need not be said too.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Wanting { .. } | Self::Resource { .. } => true,
+            Self::Plan { .. }
+            | Self::Wave { .. }
+            | Self::Pass { .. }
+            | Self::Rollback { .. }
+            | Self::Machine { .. } => false,
+        }
+    }
+
     /// It as a line.
     pub(crate) fn line(&self) -> Line {
         let line = Line::default();

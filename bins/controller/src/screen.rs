@@ -37,6 +37,11 @@ impl<'a> Screen<'a> {
         self.output.status(&line.render(self.output.status));
     }
 
+    /// Whether there is a picture that shows what would otherwise be said.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.output.live == Live::Drawn
+    }
+
     /// Draws the picture in place of the one before.
     pub(crate) fn draw(&mut self, picture: &[Line]) {
         if self.output.live == Live::Lines {

@@ -145,7 +145,9 @@ impl<'a> Teller<'a> {
         let machines_before = before.map_or(&[][..], |before| &before.machines);
         all.extend(news::of_machines(machines_before, &seen.machines));
         for news in &all {
-            self.say(news.line());
+            if !(news.is_passing() && self.screen.is_drawn()) {
+                self.say(news.line());
+            }
         }
         !all.is_empty()
     }
@@ -159,12 +161,12 @@ impl<'a> Teller<'a> {
     fn draw(&mut self, seen: &Seen, step: &Step) {
         let mut picture = vec![Line::default()];
         picture.extend(frame::machines(&seen.machines, columns()));
-        if let Some(plan) = seen.plans.first() {
-            picture.extend(frame::plan(plan));
-        }
-        if let Step::Wait(what) = step {
-            let line = Line::default().and(Tone::Faint, "next   ").and(Tone::Plain, what);
-            picture.push(line);
+        match (seen.plans.iter().find(|plan| !plan.ended), step) {
+            (Some(plan), _) => picture.extend(frame::plan(plan)),
+            (None, Step::Wait(what)) => {
+                picture.push(Line::default().and(Tone::Faint, "waits  ").and(Tone::Plain, what));
+            }
+            (None, _) => {}
         }
         self.screen.draw(&picture);
     }

@@ -1,0 +1,174 @@
+//! Bad input and faults: each is told clearly, nothing is lost by it, and when its cause is gone things go on.
+
+mod fleet;
+
+use std::{fs, net::TcpListener, path::Path};
+
+use fleet::{Answered, Dev, Outcome, Place, write_build};
+
+/// A manifest whose gate ends soon when something is wanting.
+fn manifest(module: &str, listen: &str) -> String {
+    format!(
+        r#"[module]
+name = "{module}"
+
+[[resource]]
+name = "worker"
+command = ["./run.sh"]
+{listen}
+health = {{ alive = "500ms" }}
+
+[gate]
+passes = 2
+every = "1s"
+settle = "1s"
+bound = "5s"
+"#
+    )
+}
+
+fn write_worker(folder: &Path, module: &str, listen: &str) -> Outcome {
+    use std::os::unix::fs::PermissionsExt;
+    let script = format!("#!/bin/sh\n# {module}\nwhile :; do sleep 1; done\n");
+    write_build(folder, &manifest(module, listen), &[("run.sh", &script)])?;
+    Ok(fs::set_permissions(folder.join("run.sh"), fs::Permissions::from_mode(0o755))?)
+}
+
+/// Registers a worker, assigned to one machine, and gives the file that its artifact is kept in.
+fn add_worker(place: &Place, module: &str, machine: &str, listen: &str) -> Outcome<String> {
+    let source = place.join(module);
+    write_worker(&source, module, listen)?;
+    let source = source.display().to_string();
+    let before = artifacts(place)?;
+    place.ask(&["builds", "add", &source, "--commit", "v1"])?.done()?;
+    place.ask(&["assign", module, "--to", machine])?.done()?;
+    let new = artifacts(place)?.into_iter().find(|name| !before.contains(name));
+    Ok(new.ok_or("no artifact was placed")?)
+}
+
+fn artifacts(place: &Place) -> Outcome<Vec<String>> {
+    let entries = fs::read_dir(place.dir().join("artifacts"))?;
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    names.collect()
+}
+
+#[test]
+fn what_cannot_be_tried_condemns_nothing_and_goes_well_when_its_cause_is_gone() -> Outcome {
+    let place = Place::new()?;
+    let _dev = Dev::serving(&place)?;
+    let artifact = |name: &str| place.dir().join("artifacts").join(name);
+
+    let missing = add_worker(&place, "missing", "box-1", "")?;
+    fs::remove_file(artifact(&missing))?;
+    let wrong = add_worker(&place, "wrong", "box-2", "")?;
+    let right = fs::read(artifact(&wrong))?;
+    fs::write(artifact(&wrong), vec![b'x'; right.len()])?;
+    let taken = TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?;
+    add_worker(&place, "taken", "box-3", &format!("listen = \"{address}\""))?;
+
+    for (module, said) in [
+        ("missing", "is not at its source"),
+        ("wrong", "does not match what was declared"),
+        ("taken", "another process listens there"),
+    ] {
+        let released = place.ask(&["release", module, "--wait"])?;
+        released
+            .failed(4, &["cannot tell", "hint: when the cause is gone: controller plans retry"])?;
+        assert!(format!("{released:?}").contains(said), "{module}: {released:?}");
+        assert_eq!(place.json(&["builds", module])?[0]["standing"], "unproven", "{module}");
+    }
+
+    // The same content is placed again, whatever was there.
+    for module in ["missing", "wrong"] {
+        let source = place.join(module).display().to_string();
+        let again = place.ask(&["builds", "add", &source])?;
+        again.done()?;
+        assert!(again.stdout.contains("is registered already"), "{again:?}");
+    }
+    drop(taken);
+    for module in ["missing", "wrong", "taken"] {
+        place.ask(&["release", module, "--wait"])?.done()?;
+        assert_eq!(place.json(&["builds", module])?[0]["standing"], "proven", "{module}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_broken_manifest_is_told_fault_by_fault_and_changes_nothing() -> Outcome {
+    let place = Place::new()?;
+    let mut dev = Dev::start(place.of_fleet(&["dev"]))?;
+    dev.wait_for_line("box-1 is heard")?;
+    let source = place.join("broken");
+    let manifest = "[module]\nname = \"Broken\"\n\n[[resource]]\nname = \"web\"\ncommand = []\nhelth = { tcp = true }\n";
+    write_build(&source, manifest, &[])?;
+    let path = source.display().to_string();
+    let added = place.ask(&["builds", "add", &path])?;
+    added.failed(
+        1,
+        &[
+            "the manifest has faults, so nothing was registered",
+            &format!("{path}/bellwether.toml:2:8: module.name: "),
+            &format!("{path}/bellwether.toml:6:11: resource[0].command: "),
+            &format!(
+                "{path}/bellwether.toml:7:1: resource[0].helth: unknown key; did you mean `health`?"
+            ),
+        ],
+    )?;
+    for (bytes, said) in [(&b"= no toml"[..], ":1:"), (b"\xff\xfe", ":1:1"), (b"", "module")] {
+        fs::write(source.join("bellwether.toml"), bytes)?;
+        place.ask(&["builds", "add", &path])?.failed(1, &["bellwether.toml", said])?;
+    }
+    fs::remove_file(source.join("bellwether.toml"))?;
+    place.ask(&["builds", "add", &path])?.failed(1, &["no manifest at", "bellwether.toml"])?;
+    place
+        .ask(&["builds", "add", "/nowhere/at/all"])?
+        .failed(1, &["/nowhere/at/all", "hint: give"])?;
+    let builds = place.json(&["builds", "broken"])?;
+    assert_eq!(builds.as_array().map(Vec::len), Some(0), "{builds}");
+    let left: Vec<_> =
+        artifacts(&place)?.into_iter().filter(|name| name.starts_with(".new")).collect();
+    assert_eq!(left, [""; 0]);
+    Ok(())
+}
+
+#[test]
+fn what_nobody_knows_is_told_with_what_to_look_at() -> Outcome {
+    let place = Place::new()?;
+    let _dev = Dev::serving(&place)?;
+    let plan = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+    for (arguments, said) in [
+        (&["release", "sample@v9"][..], "there is no build `sample@v9`"),
+        (&["release", "nothing"], "there is no module `nothing`"),
+        (&["assign", "nothing", "--to", "box-1"], "there is no module `nothing`"),
+        (&["assign", "sample", "--to", "box-9"], "there is no machine `box-9`"),
+        (&["unassign", "sample", "--to", "box-9", "--yes"], "no assignment to `box-9`"),
+        (&["plans", "show", plan], "there is no plan"),
+        (&["plans", "retry", plan], "there is no plan"),
+        (&["plans", "stop", plan, "--yes"], "there is no plan"),
+        (&["push", "box-9"], "box-9"),
+    ] {
+        place.ask(arguments)?.failed(1, &[said, "hint: "])?;
+    }
+    place.ask(&["release", "sample@v2"])?.failed(3, &["condemned", "controller plans retry"])?;
+    place.ask(&["release", "Sample"])?.failed(2, &["Sample"])
+}
+
+#[test]
+fn a_store_of_another_schema_is_left_alone() -> Outcome {
+    let place = Place::new()?;
+    Answered::from(place.of_fleet(&["dev", "--exit"]).output()?).done()?;
+    let schema = place.dir().join("store/schema");
+    let ours = fs::read(&schema)?;
+    fs::write(&schema, "bellwether store 99\n")?;
+    let refused = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    refused.failed(1, &["is of another kind", "bellwether store 99", "restore a backup"])?;
+    place.nothing_is_left()?;
+    assert_eq!(fs::read(&schema)?, b"bellwether store 99\n");
+
+    fs::write(&schema, ours)?;
+    let again = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    again.done()?;
+    assert!(!again.stderr.contains("released"), "nothing was lost: {again:?}");
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! A fleet that is killed at any moment goes on, and its story comes to its end all the same.
+
+mod fleet;
+
+use std::time::Duration;
+
+use fleet::{Answered, Dev, Outcome, Place};
+
+/// Draws from a seed, so that a moment that once was bad can be come back to.
+struct Draws(u64);
+
+impl Draws {
+    /// A number below the bound.
+    fn below(&mut self, bound: u64) -> u64 {
+        // The constants are Knuth's; the upper bits are the good ones.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Kills a fleet a few times, each at a moment of its story that is drawn: so many lines in, and up to a quarter of a second
+/// after that. Whatever it had begun by then, the last start brings it to its end.
+fn killed(seed: u64) -> Outcome {
+    let place = Place::new()?;
+    let mut draws = Draws(seed);
+    let kills = 1 + draws.below(3);
+    for _ in 0..kills {
+        let mut dev = Dev::start(place.of_fleet(&["dev", "--exit"]))?;
+        let lines = draws.below(45);
+        let after = Duration::from_millis(draws.below(250));
+        let mut said = 0;
+        // A story that is told before it comes that far cannot be killed any more, and is fine.
+        while said < lines && dev.next_line(fleet::PATIENCE).is_ok_and(|line| line.is_some()) {
+            said += 1;
+        }
+        let _ = dev.next_line(after);
+        dev.kill()?;
+        eprintln!("seed {seed}: killed after {said} lines: {:?}", dev.said.last());
+        place.nothing_runs()?;
+    }
+    let last = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    last.done()?;
+    place.nothing_is_left()
+}
+
+#[test]
+fn killed_at_the_moments_of_seed_1() -> Outcome {
+    killed(1)
+}
+
+#[test]
+fn killed_at_the_moments_of_seed_2() -> Outcome {
+    killed(2)
+}
+
+#[test]
+fn killed_at_the_moments_of_seed_3() -> Outcome {
+    killed(3)
+}
+
+#[test]
+fn killed_before_it_said_anything() -> Outcome {
+    let place = Place::new()?;
+    let mut dev = Dev::start(place.of_fleet(&["dev", "--exit"]))?;
+    dev.kill()?;
+    place.nothing_runs()?;
+    Answered::from(place.of_fleet(&["dev", "--exit"]).output()?).done()
+}
