@@ -182,7 +182,7 @@ pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) 
     if let Some(build) = registered.filter(|build| records.is_proven(build)) {
         return Some(build.clone());
     }
-    let proven = records.last_proven(module).map(|build| &build.id).filter(|build| *build != to);
+    let proven = records.last_proven_before(module, Some(to)).map(|build| &build.id);
     let kept =
         |build: &&BuildId| records.builds.contains_key(*build) && !records.is_condemned(build);
     proven.or(registered.filter(kept).filter(|build| *build != to)).cloned()

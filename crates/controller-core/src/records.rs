@@ -154,7 +154,17 @@ impl Records {
 
     /// The build of a module that passed its gate last and was not condemned since.
     pub fn last_proven(&self, module: &ModuleName) -> Option<&Build> {
-        let proven = self.builds_of(module).filter_map(|build| match self.standing(&build.id) {
+        self.last_proven_before(module, None)
+    }
+
+    /// The same, passing over one build: what runs once that one is given up.
+    pub fn last_proven_before(
+        &self,
+        module: &ModuleName,
+        over: Option<&BuildId>,
+    ) -> Option<&Build> {
+        let others = self.builds_of(module).filter(|build| Some(&build.id) != over);
+        let proven = others.filter_map(|build| match self.standing(&build.id) {
             Standing::Proven(verdict) => Some((verdict.at, build)),
             Standing::Unproven | Standing::Condemned(_) => None,
         });

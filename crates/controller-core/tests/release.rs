@@ -391,3 +391,24 @@ fn a_manifest_that_changed_under_the_same_commit_is_a_change() {
     assert_eq!(fleet.sent.len() - first, 2, "sent, and put back");
     assert!(fleet.told_of(&plan).1.ends_with("blog was put back"), "{}", fleet.told_of(&plan).1);
 }
+
+#[test]
+fn going_back_to_a_proven_build_that_fails_now_ends_at_the_one_proven_before_it() {
+    let mut fleet = Fleet::new(3);
+    fleet.with_good_build("a");
+    fleet.with_good_build("b");
+    fleet.register("c");
+    fleet.release("blog@c");
+    fleet.run(1);
+    fleet.script("b", Behaviour::FailsAfter(0));
+    let plan = fleet.try_release("blog@b", Pace::Now { why: "c is wrong".into() }).unwrap();
+    fleet.run_until("b fails now", |fleet| has_failed(fleet, &plan));
+    fleet.run(30);
+    for machine in ["box-1", "box-2", "box-3"] {
+        assert_eq!(
+            fleet.runs(machine).as_deref(),
+            Some("a"),
+            "c was never proven, and b is condemned: {machine}"
+        );
+    }
+}
