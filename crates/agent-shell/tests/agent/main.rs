@@ -1,0 +1,9 @@
+//! Whole agents over the in-process bus and the store in memory: on a simulated machine, and on this one.
+#![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
+
+mod controller;
+mod declared;
+mod real;
+mod real_disks;
+mod simulated;
+mod simulated_trouble;
