@@ -157,11 +157,4 @@ impl Plan {
             PlanState::Queued | PlanState::Done { .. } => None,
         }
     }
-
-    /// The machines of the waves of this tier up to and with this one: those that were sent its builds.
-    pub fn reached(&self, place: Place) -> impl Iterator<Item = &MachineName> {
-        let waves =
-            self.tiers.get(place.tier).map(|tier| tier.waves.as_slice()).unwrap_or_default();
-        waves.iter().take(place.wave + 1).flat_map(|wave| &wave.machines)
-    }
 }

@@ -4,22 +4,30 @@
 //! writes and sends become steps. Each step lands the handling as it is *after* the write that goes with it, so a restart
 //! asks for the next thing, or for the same thing once more.
 
+mod failed;
+mod look_up;
+mod verdict;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use conditions::{End, Source};
+use conditions::Source;
 use gate_judge::Gate;
-use inventory::{Reversal, RollbackWord, Stage, Why};
-use names::{BuildId, MachineName, ModuleName, RollbackId};
+use names::{BuildId, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wire::Event;
 
+use self::{
+    failed::failed_module,
+    look_up::{compare, failed_build, move_of, previous_build},
+    verdict::{keep_verdict, kept_verdict, set_rollback},
+};
 use crate::{
     doctor,
-    failure::{self, Answer, Awaited, Handling, Need, VerdictRecord},
-    judge::judged_machines,
-    plan::{Move, Place, Plan, PlanState},
+    failure::{self, Answer, Awaited, Handling, Need},
+    moved,
+    plan::{Place, Plan, PlanState},
     record::Cause,
     reports,
     state::State,
@@ -61,69 +69,6 @@ impl PutBack {
     }
 }
 
-fn failed_module(state: &State, it: &Move, gate: &Gate) -> failure::FailedModule {
-    let machines: Vec<_> =
-        judged_machines(gate, &it.module).iter().map(ToString::to_string).collect();
-    let (from, to) = commits(state, it);
-    let ended = gate.ended().map(|ended| failure::Ended {
-        end: match ended.end {
-            gate_judge::End::CannotTell(_) => End::CannotTell,
-            gate_judge::End::Failed(_) | gate_judge::End::Passed { .. } => End::Failed,
-        },
-        why: with_evidence(state, &ended.end),
-    });
-    let component =
-        gate_judge::core_component(it.module.as_str()).map(|core| core.name().to_owned());
-    failure::FailedModule {
-        module: it.module.to_string(),
-        component: component.clone(),
-        build: Some(it.to.to_string()),
-        commit: Some(to.clone()),
-        previous: from.clone(),
-        first_sent: Some(gate.opening().since),
-        machines: machines.clone(),
-        ended: ended.clone().unwrap_or(failure::Ended { end: End::CannotTell, why: String::new() }),
-        gate: Some(failure::Gate {
-            component,
-            machines,
-            from,
-            to: Some(to),
-            since: Some(gate.opening().since),
-            ended,
-        }),
-    }
-}
-
-/// Why a gate ended so, with what the machine itself said of it: an exit status and last lines, where it gave any.
-fn with_evidence(state: &State, end: &gate_judge::End) -> String {
-    let wanting = match end {
-        gate_judge::End::Failed(gate_judge::FailedBy::Broken(wanting)) => Some(wanting),
-        gate_judge::End::Failed(gate_judge::FailedBy::Bound(cause))
-        | gate_judge::End::CannotTell(cause) => cause.pair(),
-        gate_judge::End::Passed { .. } => None,
-    };
-    let said = wanting.and_then(|wanting| reports::said(state, &wanting.machine, &wanting.module));
-    match said {
-        Some(said) => format!("{end} ({said})"),
-        None => end.to_string(),
-    }
-}
-
-/// The commits of a move. Two builds of one commit that are not the same content are told apart by their ids: a manifest
-/// that was changed without a commit is a change all the same.
-fn commits(state: &State, it: &Move) -> (Option<String>, String) {
-    let build = |id: &BuildId| state.records.builds.get(id);
-    let commit =
-        |id: &BuildId| build(id).map_or_else(|| id.to_string(), |build| build.commit.to_string());
-    let to = commit(&it.to);
-    let Some(from_id) = &it.from else { return (None, to) };
-    let from = commit(from_id);
-    if from == to && state.records.content(from_id) != state.records.content(&it.to) {
-        return (Some(format!("{from}@{}", from_id.short())), format!("{to}@{}", it.to.short()));
-    }
-    (Some(from), to)
-}
-
 /// The next step of a plan that is being put back; `None` while it waits for reports, or when nothing of it is left.
 pub(crate) fn advance(state: &State, now: DateTime<Utc>, plan: &Plan) -> Option<Step> {
     let PlanState::PuttingBack(put_back) = &plan.state else { return None };
@@ -131,7 +76,7 @@ pub(crate) fn advance(state: &State, now: DateTime<Utc>, plan: &Plan) -> Option<
     // Each answer moves it one step, and a handling has a bounded number of them.
     loop {
         let mut step = Step::new(String::new());
-        let Some(answer) = answer(state, now, plan, &handling, &mut step) else {
+        let Some(answer) = answer(state, now, plan, put_back, &handling, &mut step) else {
             return end(state, now, plan, put_back, handling);
         };
         // The answer is of the kind that was needed, by the match that made it.
@@ -162,7 +107,7 @@ fn end(
         Step::new(format!("plan {} has failed, and nothing of it is left to do", plan.id));
     let put_back = PutBack { handling, ..put_back.clone() };
     let plan = Plan { state: PlanState::Failed(Box::new(put_back)), ..plan.clone() };
-    state.tell(&mut step, crate::moved::event(state, now, &plan));
+    state.tell(&mut step, moved::event(state, now, &plan));
     step.put(plan);
     Some(step)
 }
@@ -172,6 +117,7 @@ fn answer(
     state: &State,
     now: DateTime<Utc>,
     plan: &Plan,
+    put_back: &PutBack,
     handling: &Handling,
     step: &mut Step,
 ) -> Option<Answer> {
@@ -191,7 +137,7 @@ fn answer(
             Answer::PreviousBuild(previous_build(state, plan, module))
         }
         Need::RecordVerdict(record) => {
-            Answer::Verdict(keep_verdict(state, now, plan, &record, step))
+            Answer::Verdict(keep_verdict(state, now, plan, put_back, &record, step))
         }
         Need::KeptVerdict { module, .. } => Answer::KeptVerdict(kept_verdict(state, plan, module)),
         Need::RestoreModule { module, target } => {
@@ -233,142 +179,6 @@ fn answer(
             Answer::EventPublished
         }
         Need::Done => return None,
-    })
-}
-
-fn move_of<'a>(plan: &'a Plan, module: &str) -> Option<&'a Move> {
-    plan.moves().find(|it| it.module.as_str() == module)
-}
-
-fn compare<T: PartialEq>(
-    state: &State,
-    plan: &Plan,
-    module: &str,
-    fingerprint: impl Fn(&inventory::Build) -> Option<T>,
-) -> failure::Likeness {
-    let of = |build: &BuildId| state.records.builds.get(build).and_then(&fingerprint);
-    let both = move_of(plan, module).and_then(|it| Some((of(it.from.as_ref()?)?, of(&it.to)?)));
-    match both {
-        None => failure::Likeness::Unknown,
-        Some((from, to)) if from == to => failure::Likeness::Identical,
-        Some(_) => failure::Likeness::Different,
-    }
-}
-
-fn failed_build(state: &State, plan: &Plan, module: &str) -> failure::FailedBuild {
-    let build = move_of(plan, module).and_then(|it| state.records.builds.get(&it.to));
-    match build.map(|build| build.manifest.reversal) {
-        None => failure::FailedBuild::Missing,
-        Some(Reversal::PointOfNoReturn) => failure::FailedBuild::PointOfNoReturn,
-        Some(Reversal::Possible) => failure::FailedBuild::Found,
-    }
-}
-
-fn previous_build(state: &State, plan: &Plan, module: &str) -> failure::PreviousBuild {
-    let from = move_of(plan, module).and_then(|it| it.from.as_ref());
-    match from {
-        Some(build) if state.records.is_condemned(build) => failure::PreviousBuild::Condemned,
-        Some(build) if state.records.builds.contains_key(build) => {
-            failure::PreviousBuild::Found(build.to_string())
-        }
-        Some(_) | None => failure::PreviousBuild::NotFound,
-    }
-}
-
-/// Where the verdict on a plan's move belongs: to the first machines, unless those passed and it takes that back.
-fn stage(state: &State, it: &Move) -> Option<(inventory::Content, Stage)> {
-    let content = state.records.content(&it.to)?.clone();
-    let first = state.records.verdicts.get(&content, it.trial, Stage::First);
-    let passed = first.is_some_and(|first| matches!(first.end, inventory::End::Passed));
-    Some((content, if passed { Stage::Later } else { Stage::First }))
-}
-
-fn keep_verdict(
-    state: &State,
-    now: DateTime<Utc>,
-    plan: &Plan,
-    record: &VerdictRecord<'_>,
-    step: &mut Step,
-) -> failure::Recorded {
-    let found = move_of(plan, record.module).and_then(|it| Some((it, stage(state, it)?)));
-    let place = plan.place();
-    let (Some((it, (content, stage))), Some(place)) = (found, place) else {
-        return failure::Recorded::Failed;
-    };
-    if state.records.verdicts.get(&content, it.trial, stage).is_some() {
-        return failure::Recorded::KeptAlready;
-    }
-    let Ok(id) = RollbackId::new(record.rollback_id) else { return failure::Recorded::Failed };
-    let word = match record.target.and_then(|target| target.build.parse().ok()) {
-        Some(to) => RollbackWord::RollingBack { to },
-        None => RollbackWord::NotPutBack { to: None, why: not_back_why(record.not_back) },
-    };
-    let rollback = inventory::Rollback { id, word };
-    step.why = "the verdict is kept".into();
-    step.put(inventory::Verdict {
-        module: it.module.clone(),
-        build: it.to.clone(),
-        content,
-        plan: plan.id.clone(),
-        wave: inventory::Wave(u32::try_from(place.wave).unwrap_or(u32::MAX)),
-        trial: it.trial,
-        stage,
-        end: match record.end {
-            End::Failed => inventory::End::Failed { rollback },
-            End::CannotTell => inventory::End::CannotTell { rollback },
-        },
-        why: gate_why(plan, record.why),
-        at: now,
-        machines: record.machines.iter().filter_map(|machine| machine.parse().ok()).collect(),
-    });
-    failure::Recorded::Kept
-}
-
-fn gate_why(plan: &Plan, text: &str) -> Why {
-    let code = match &plan.state {
-        PlanState::PuttingBack(put_back) => put_back.gate.ended().map(|ended| match &ended.end {
-            gate_judge::End::Passed { .. } => "passes",
-            gate_judge::End::Failed(gate_judge::FailedBy::Broken(wanting)) => wanting.reason.code(),
-            gate_judge::End::Failed(gate_judge::FailedBy::Bound(cause))
-            | gate_judge::End::CannotTell(cause) => cause.code(),
-        }),
-        PlanState::Queued
-        | PlanState::Sending { .. }
-        | PlanState::Judging { .. }
-        | PlanState::Done { .. }
-        | PlanState::Failed(_)
-        | PlanState::Stopped { .. }
-        | PlanState::Superseded { .. } => None,
-    };
-    Why { code: code.unwrap_or_default().into(), text: text.into() }
-}
-
-fn not_back_why(not_back: Option<&failure::NotBack>) -> Why {
-    Why {
-        code: not_back.map(|not_back| not_back.code().to_owned()).unwrap_or_default(),
-        text: not_back.map(failure::NotBack::words).unwrap_or_default(),
-    }
-}
-
-fn kept_verdict(state: &State, plan: &Plan, module: &str) -> Option<failure::KeptVerdict> {
-    let it = move_of(plan, module)?;
-    let (content, stage) = stage(state, it)?;
-    let rollback = state.records.verdicts.get(&content, it.trial, stage)?.end.rollback()?;
-    let target = |build: &BuildId| failure::Target {
-        build: build.to_string(),
-        commit: commits(state, it).0.unwrap_or_default(),
-    };
-    let (word, to) = match &rollback.word {
-        RollbackWord::RollingBack { to } => (conditions::Rollback::RollingBack, Some(to)),
-        RollbackWord::PutBack { to } => (conditions::Rollback::RolledBack, Some(to)),
-        RollbackWord::NotPutBack { to, .. } => (conditions::Rollback::NotRolledBack, to.as_ref()),
-        RollbackWord::Unchanged => (conditions::Rollback::Unchanged, None),
-    };
-    Some(failure::KeptVerdict {
-        rollback: word,
-        rollback_id: Some(rollback.id.to_string()),
-        target: to.map(target),
-        not_back: None,
     })
 }
 
@@ -416,27 +226,6 @@ fn reported(state: &State, plan: &Plan, awaited: &[Awaited<'_>]) -> Option<Answe
     }
     let reports: Vec<_> = awaited.iter().filter_map(|it| reports::of(state, it)).collect();
     (!reports.is_empty()).then_some(Answer::Reports(reports))
-}
-
-fn set_rollback(state: &State, plan: &Plan, record: &failure::RollbackRecord<'_>, step: &mut Step) {
-    step.why = "how the rollback ended is kept".into();
-    let found = move_of(plan, record.module).and_then(|it| Some((it, stage(state, it)?)));
-    let verdict = found
-        .and_then(|(it, (content, stage))| state.records.verdicts.get(&content, it.trial, stage));
-    let Some(verdict) = verdict else { return };
-    let mut verdict = verdict.clone();
-    if let inventory::End::Failed { rollback } | inventory::End::CannotTell { rollback } =
-        &mut verdict.end
-        && let RollbackWord::RollingBack { to } = rollback.word.clone()
-    {
-        rollback.word = match record.not_back {
-            None => RollbackWord::PutBack { to },
-            Some(not_back) => {
-                RollbackWord::NotPutBack { to: Some(to), why: not_back_why(Some(not_back)) }
-            }
-        };
-        step.put(verdict);
-    }
 }
 
 fn published(now: DateTime<Utc>, event: &failure::RollbackEvent) -> Event {

@@ -13,7 +13,7 @@ use crate::{
     failure,
     record::{Cause, Declared, NumberedEvent, RecordKey},
     records::{EVENTS_KEPT, Records},
-    sighting::{Delivery, Sighting},
+    sighting::Sighting,
     step::{Effect, Step, Write},
 };
 
@@ -135,13 +135,5 @@ impl State {
             step.land.push(Write::Delete(RecordKey::Event(oldest)));
         }
         step.then.push(Effect::Tell(Box::new(event)));
-    }
-
-    /// Whether a machine is known to keep the declaration that it should hold.
-    pub fn has_taken(&self, machine: &MachineName) -> bool {
-        let declared =
-            self.records.declared.get(machine).map(|declared| declared.declaration.number);
-        let delivery = self.sightings.get(machine).map(|sighting| &sighting.delivery);
-        matches!((declared, delivery), (Some(declared), Some(Delivery::Taken { number })) if declared == *number)
     }
 }
