@@ -6,10 +6,12 @@ use serde_json::{Map, Value};
 
 /// The code and what it names, without the machine.
 pub(crate) fn plain(reason: &Reason) -> Result<Map<String, Value>, serde_json::Error> {
-    match serde_json::to_value(reason)? {
-        Value::Object(reason) => Ok(reason),
-        other => Err(serde_json::Error::custom(format!("a reason is an object, not {other}"))),
-    }
+    let reason = serde_json::to_value(reason)?;
+    let Value::Object(reason) = reason else {
+        let message = format!("a reason is an object, not {reason}");
+        return Err(serde_json::Error::custom(message));
+    };
+    Ok(reason)
 }
 
 /// A pair's reason, with its machine where the code is about one.
