@@ -10,7 +10,7 @@ use controller_core::failure::{
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::world::{Effect, NOW, ROLLBACK_ID, Script, World, failed};
+use crate::world::{Effect, MANY, NOW, ROLLBACK_ID, Script, World, failed};
 
 const MODULES: [&str; 3] = ["blog", "shop", "wiki"];
 const MACHINES: [&str; 3] = ["a", "b", "c"];
@@ -103,11 +103,8 @@ fn step(handling: &mut Handling, world: &mut World, count: usize) -> Result<(), 
     Ok(())
 }
 
-/// Every handling ends within this many answers.
-const LONG: usize = 100;
-
 fn finish(handling: &mut Handling, world: &mut World) -> Result<(), TestCaseError> {
-    step(handling, world, LONG)?;
+    step(handling, world, MANY)?;
     prop_assert_eq!(handling.need(), Need::Done);
     Ok(())
 }
@@ -155,7 +152,7 @@ proptest! {
     fn an_answer_that_is_lost_is_asked_again_with_the_same_end((world, failures) in worlds()) {
         let (mut whole, mut handling) = (world.clone(), begin(&failures));
         finish(&mut handling, &mut whole)?;
-        for cut in 0..LONG {
+        for cut in 0..MANY {
             let (mut world, mut cut_off) = (world.clone(), begin(&failures));
             step(&mut cut_off, &mut world, cut)?;
             // It was stored and then done, and the answer never arrived.
@@ -174,7 +171,7 @@ proptest! {
     fn begun_anew_after_a_crash_it_ends_the_same((world, failures) in worlds()) {
         let (mut whole, mut handling) = (world.clone(), begin(&failures));
         finish(&mut handling, &mut whole)?;
-        for cut in 0..LONG {
+        for cut in 0..MANY {
             let (mut world, mut cut_off) = (world.clone(), begin(&failures));
             step(&mut cut_off, &mut world, cut)?;
             let was_done = cut_off.need() == Need::Done;

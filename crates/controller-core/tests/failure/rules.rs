@@ -6,7 +6,7 @@ use controller_core::failure::{
     PreviousBuild, Rules, Wrote,
 };
 
-use crate::world::{Effect, NOW, ROLLBACK_ID, Script, World, failed, kept, target, works};
+use crate::world::{Effect, MANY, NOW, ROLLBACK_ID, Script, World, failed, kept, target, works};
 
 fn words(handling: &Handling) -> Vec<Option<Rollback>> {
     handling.handled().into_iter().map(|handled| handled.rollback).collect()
@@ -125,7 +125,8 @@ fn a_kept_verdict_that_cannot_be_found_is_said() -> Result<(), NotAsked> {
     let mut world = World::new([("blog", works(&["a"]))]);
     let failures = vec![failed("blog", &["a"])];
     let mut handling = Handling::new(Rules::default(), ROLLBACK_ID, NOW, failures);
-    while let Some(answer) = world.answer(&handling.need()) {
+    for _ in 0..MANY {
+        let Some(answer) = world.answer(&handling.need()) else { break };
         if matches!(handling.need(), Need::RecordVerdict(_)) {
             world.verdicts.clear();
             let kept = controller_core::failure::Recorded::KeptAlready;
@@ -254,7 +255,7 @@ fn an_answer_to_something_else_is_refused_and_changes_nothing() -> Result<(), No
     let mut world = World::new([("blog", works(&["a"]))]);
     let failures = vec![failed("blog", &["a"])];
     let mut handling = Handling::new(Rules::default(), ROLLBACK_ID, NOW, failures);
-    loop {
+    for _ in 0..MANY {
         let before = handling.clone();
         let publishes = matches!(handling.need(), Need::PublishEvent(_));
         let wrong = if publishes { Answer::ConditionRaised } else { Answer::EventPublished };
