@@ -183,6 +183,9 @@ pub(crate) enum PlansVerb {
     Retry {
         /// The ended plan's id
         plan: PlanId,
+        /// Follow the new plan to its end
+        #[arg(long)]
+        wait: bool,
     },
     /// End a plan: nothing more is sent, and what it moved goes back
     Stop {
@@ -298,6 +301,7 @@ mod tests {
             "controller plans list",
             "controller plans show 01ARZ3NDEKTSV4RRFFQ69G5FAV",
             "controller plans stop 01ARZ3NDEKTSV4RRFFQ69G5FAV --yes",
+            "controller plans retry 01ARZ3NDEKTSV4RRFFQ69G5FAV --wait",
             "controller assign hello --to box-1,box-2 --instances 2 --env A=1 --env B=",
             "controller unassign hello --to site=ams",
             "controller release hello other@v1 --wait",

@@ -24,8 +24,15 @@ pub(crate) async fn run(asking: Asking, folder: &Folder, output: &Output) -> Res
             let registered = builds::add(folder, &mut client, &path, commit).await?;
             return output.answer(&registered, shown::registered);
         }
-        Asking::Release(release) => {
-            return release_builds(&mut client, folder, release, output).await;
+        Asking::Release(release) if release.wait => {
+            return begin_and_follow(&mut client, folder, release_of(release), output).await;
+        }
+        Asking::Release(release) => release_of(release),
+        Asking::Plans(Plans { verb: Some(PlansVerb::Retry { plan, wait: true }) }) => {
+            return begin_and_follow(&mut client, folder, Ask::Retry { plan }, output).await;
+        }
+        Asking::Plans(Plans { verb: Some(PlansVerb::Retry { plan, wait: false }) }) => {
+            Ask::Retry { plan }
         }
         Asking::Plans(Plans { verb: Some(PlansVerb::Stop { plan, yes }) }) => {
             if !yes {
@@ -46,7 +53,6 @@ pub(crate) async fn run(asking: Asking, folder: &Folder, output: &Output) -> Res
         | Asking::Builds(Builds { verb: None, module }) => Ask::Builds { module },
         Asking::Plans(Plans { verb: None | Some(PlansVerb::List) }) => Ask::Plans,
         Asking::Plans(Plans { verb: Some(PlansVerb::Show { plan }) }) => Ask::Plan { plan },
-        Asking::Plans(Plans { verb: Some(PlansVerb::Retry { plan }) }) => Ask::Retry { plan },
         Asking::Gates => Ask::Gates,
         Asking::Conditions => Ask::Conditions,
         Asking::Push { machine } => Ask::Push { machine },
@@ -102,21 +108,25 @@ fn assignment(assign: Assign) -> Result<Ask, Failure> {
     Ok(Ask::Assign { module, to, instances })
 }
 
-async fn release_builds(
-    client: &mut Client,
-    folder: &Folder,
-    release: Release,
-    output: &Output,
-) -> Result<(), Failure> {
-    let Release { builds, now, reason, dry_run, wait } = release;
+fn release_of(release: Release) -> Ask {
+    let Release { builds, now, reason, dry_run, wait: _ } = release;
     let pace = match reason {
         Some(why) if now => Pace::Now { why },
         Some(_) | None => Pace::InTurn,
     };
     let run = if dry_run { Run::Dry } else { Run::Real };
-    let answer = client.ask(Ask::Release { builds, pace, run }).await?;
-    // Where every machine runs it already, there is no plan to wait for.
-    if let (Answer::Released(released), true) = (&answer, wait) {
+    Ask::Release { builds, pace, run }
+}
+
+/// Asks for a plan and follows it. Where every machine runs it already, there is none to follow.
+async fn begin_and_follow(
+    client: &mut Client,
+    folder: &Folder,
+    ask: Ask,
+    output: &Output,
+) -> Result<(), Failure> {
+    let answer = client.ask(ask).await?;
+    if let Answer::Released(released) = &answer {
         return follow::follow(client, folder, released.plan.clone(), output).await;
     }
     show(&answer, output)

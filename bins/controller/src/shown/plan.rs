@@ -58,7 +58,7 @@ pub(crate) fn plan(view: &PlanView, paint: Paint) -> String {
     lines.extend(view.moves.iter().map(|one| move_line(one, paint)));
     lines.extend(view.waves.iter().map(|one| wave_line(one, paint)));
     if let Some(first) = &view.first {
-        lines.push(format!("first machine: {}", harmless(first)));
+        lines.push(harmless(first));
     }
     if let Some(gate) = &view.gate {
         let state = paint.tone(plan_tone(&gate.state), &gate.state);

@@ -1,10 +1,8 @@
 //! A fleet that is killed at any moment goes on, and its story comes to its end all the same.
 
-mod fleet;
-
 use std::time::Duration;
 
-use fleet::{Answered, Dev, Outcome, Place};
+use crate::fleet::{Answered, Dev, Outcome, PATIENCE, Place};
 
 /// Draws from a seed, so that a moment that once was bad can be come back to.
 struct Draws(u64);
@@ -31,7 +29,7 @@ fn killed(seed: u64) -> Outcome {
         let after = Duration::from_millis(draws.below(250));
         let mut said = 0;
         // A story that is told before it comes that far cannot be killed any more, and is fine.
-        while said < lines && dev.next_line(fleet::PATIENCE).is_ok_and(|line| line.is_some()) {
+        while said < lines && dev.next_line(PATIENCE).is_ok_and(|line| line.is_some()) {
             said += 1;
         }
         let _ = dev.next_line(after);

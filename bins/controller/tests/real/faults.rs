@@ -1,10 +1,8 @@
 //! Bad input and faults: each is told clearly, nothing is lost by it, and when its cause is gone things go on.
 
-mod fleet;
+use std::{fs, net::TcpListener, path::Path, process::Stdio};
 
-use std::{fs, net::TcpListener, path::Path};
-
-use fleet::{Answered, Dev, Outcome, Place, write_build};
+use crate::fleet::{Answered, Dev, Outcome, Place, eventually, write_build};
 
 /// A manifest whose gate ends soon when something is wanting.
 fn manifest(module: &str, listen: &str) -> String {
@@ -67,16 +65,18 @@ fn what_cannot_be_tried_condemns_nothing_and_goes_well_when_its_cause_is_gone() 
     let address = taken.local_addr()?;
     add_worker(&place, "taken", "box-3", &format!("listen = \"{address}\""))?;
 
-    for (module, said) in [
+    let cases = [
         ("missing", "is not at its source"),
         ("wrong", "does not match what was declared"),
         ("taken", "another process listens there"),
-    ] {
-        let released = place.ask(&["release", module, "--wait"])?;
-        released
-            .failed(4, &["cannot tell", "hint: when the cause is gone: controller plans retry"])?;
-        assert!(format!("{released:?}").contains(said), "{module}: {released:?}");
+    ];
+    let modules = cases.map(|(module, _)| module);
+    let mut plans = Vec::new();
+    for (answered, (module, said)) in all_at_once(&place, "release", modules)?.iter().zip(cases) {
+        answered.failed(4, &["cannot tell", said])?;
         assert_eq!(place.json(&["builds", module])?[0]["standing"], "unproven", "{module}");
+        let hint = answered.stderr.split("controller plans retry ").nth(1).ok_or("no hint")?;
+        plans.push(hint.trim().to_owned());
     }
 
     // The same content is placed again, whatever was there.
@@ -87,11 +87,41 @@ fn what_cannot_be_tried_condemns_nothing_and_goes_well_when_its_cause_is_gone() 
         assert!(again.stdout.contains("is registered already"), "{again:?}");
     }
     drop(taken);
-    for module in ["missing", "wrong", "taken"] {
-        place.ask(&["release", module, "--wait"])?.done()?;
+    // The machines try again by themselves, after pauses that grow.
+    for module in modules {
+        eventually("the machine has come to try it", || {
+            let machines = place.json(&["machines"])?;
+            let machines = machines.as_array().ok_or("no machines")?;
+            let of_all = machines.iter().filter_map(|machine| machine["resources"].as_array());
+            let mut of_module = of_all.flatten().filter(|resource| resource["module"] == module);
+            let runs = of_module.any(|resource| resource["state"] == "healthy");
+            Ok(if runs { Ok(()) } else { Err(format!("{module}: {machines:?}")) })
+        })?;
+    }
+    // As the hint says.
+    for answered in all_at_once(&place, "plans retry", plans.iter().map(String::as_str))? {
+        answered.done()?;
+    }
+    for (module, _) in cases {
         assert_eq!(place.json(&["builds", module])?[0]["standing"], "proven", "{module}");
     }
     Ok(())
+}
+
+/// Asks for several things, each with `--wait`, and gives what came of them in the order they were asked for.
+fn all_at_once<'a>(
+    place: &Place,
+    verb: &str,
+    of: impl IntoIterator<Item = &'a str>,
+) -> Outcome<Vec<Answered>> {
+    let mut asked = Vec::new();
+    for one in of {
+        let mut arguments: Vec<_> = verb.split(' ').collect();
+        arguments.extend([one, "--wait"]);
+        let mut command = place.of_fleet(&arguments);
+        asked.push(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    }
+    asked.into_iter().map(|child| Ok(Answered::from(child.wait_with_output()?))).collect()
 }
 
 #[test]

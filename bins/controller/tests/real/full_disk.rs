@@ -1,7 +1,5 @@
 //! A disk that fills up under a running fleet.
 
-mod fleet;
-
 use std::{
     fs::{self, File},
     io::{ErrorKind, Write},
@@ -9,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use fleet::{Answered, Dev, Outcome, Place, eventually, write_build};
+use crate::fleet::{Answered, Dev, Outcome, Place, eventually, write_build};
 use rustix::process::Signal;
 
 /// A small file system of its own, where the fleet's folder is; unmounted when dropped.

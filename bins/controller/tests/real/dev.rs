@@ -1,10 +1,8 @@
 //! `controller dev` from its first line to its last: what it tells, how it ends, and that nothing of it is left.
 
-mod fleet;
-
 use std::fs;
 
-use fleet::{Answered, Dev, Outcome, Place};
+use crate::fleet::{Answered, Dev, Outcome, Place};
 use rustix::process::Signal;
 use serde_json::Value;
 

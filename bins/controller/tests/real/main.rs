@@ -1,0 +1,8 @@
+//! The real program, with real fleets, sockets, processes and disks.
+
+mod commands;
+mod dev;
+mod faults;
+mod fleet;
+mod full_disk;
+mod killed;
