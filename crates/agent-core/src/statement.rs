@@ -12,6 +12,10 @@ use crate::placement::Place;
 use crate::supervised::Supervised;
 use crate::turn::Turn;
 
+/// Most bytes of reasons in one statement. With them the rows of some thousand resources fit into a message; what is
+/// longer loses its words, never a row.
+const REASONS_BYTES_MAX: usize = 128 * 1024;
+
 /// When the next statement is due, and what the last one said.
 #[derive(Debug)]
 pub(crate) struct Stating {
@@ -66,7 +70,16 @@ fn essence(row: &ResourceStatement) -> Essence {
 
 /// A row for every resource that runs or should.
 pub(crate) fn rows(instances: &BTreeMap<Place, Instance>) -> Vec<ResourceStatement> {
-    instances.iter().flat_map(|(place, instance)| of_instance(place, instance)).collect()
+    let of_instance = |(place, instance)| of_instance(place, instance);
+    let mut rows: Vec<ResourceStatement> = instances.iter().flat_map(of_instance).collect();
+    let reasons: usize = rows.iter().filter_map(|row| row.why.as_ref()).map(String::len).sum();
+    if reasons > REASONS_BYTES_MAX {
+        let share = REASONS_BYTES_MAX / rows.len();
+        for why in rows.iter_mut().filter_map(|row| row.why.as_mut()) {
+            why.truncate(why.floor_char_boundary(share));
+        }
+    }
+    rows
 }
 
 fn of_instance(place: &Place, instance: &Instance) -> Vec<ResourceStatement> {

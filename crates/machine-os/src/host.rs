@@ -174,7 +174,7 @@ impl Host for OsHost {
         let (host, spec, ours) = (self.clone(), spec.clone(), ours.to_vec());
         let looked = spawn_blocking(move || {
             host.look(&spec)?;
-            let trees = ours.iter().filter_map(OsProcess::tree).flatten();
+            let trees = ours.iter().flat_map(OsProcess::tree);
             spec.listen.map_or(Ok(()), |address| check_port(address, &trees.collect::<Vec<_>>()))
         });
         looked.await.map_err(failed("a task"))?

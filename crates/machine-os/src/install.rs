@@ -12,6 +12,10 @@ use inventory::Artifact;
 use names::{BuildId, ModuleName};
 use rustix::fs::{statvfs, syncfs};
 
+/// Up to so many files and folders are synced one by one, which leaves alone what others have to write; for more than that,
+/// syncing the whole file system at once is quicker.
+const SYNCED_ONE_BY_ONE_MAX: usize = 100;
+
 /// Where what is not whole yet lies.
 const INCOMING: &str = "incoming";
 
@@ -89,13 +93,37 @@ fn check_space(aside: &Path, bundle: &Bundle) -> Result<(), InstallError> {
 
 /// Renames only what is on the disk: after a power cut, a build that is there is whole.
 fn put_in_place(content: &Path, target: &Path) -> io::Result<()> {
-    syncfs(File::open(content)?)?;
+    let paths = everything(content)?;
+    if paths.len() > SYNCED_ONE_BY_ONE_MAX {
+        syncfs(File::open(content)?)?;
+    } else {
+        paths.iter().try_for_each(|path| File::open(path)?.sync_all())?;
+    }
     let parent = target.parent().ok_or_else(|| io::Error::other("a build lies in no folder"))?;
     fs::create_dir_all(parent)?;
     fs::rename(content, target)?;
     File::open(parent)?.sync_all()?;
     // The module's folder may be new as well.
     parent.parent().map_or(Ok(()), |modules| File::open(modules)?.sync_all())
+}
+
+/// A folder and all folders and files in it; what links lead to is in it as itself.
+fn everything(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = vec![folder.to_owned()];
+    let mut next = 0;
+    while let Some(folder) = found.get(next).cloned() {
+        next += 1;
+        if !folder.is_dir() {
+            continue;
+        }
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if !entry.file_type()?.is_symlink() {
+                found.push(entry.path());
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn failure(what: &str, bundle: &Bundle, error: io::Error) -> InstallError {

@@ -157,3 +157,27 @@ fn hello_is_said_at_start_and_every_while_and_sooner_when_nobody_answered() {
     bench.pass(7_501);
     assert_eq!(hellos(&mut bench), 1);
 }
+
+#[test]
+fn a_statement_of_many_that_fail_loses_words_and_no_row() {
+    let mut bench = Bench::new();
+    let names: Vec<String> = (0..300).map(|n| format!("blog-{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    bench.offer(declaration(1, [("blog", module(A, WEB, &names))], &[]));
+    bench.installed(A, Ok(()));
+    for verification in bench.verifications() {
+        bench.event(Event::Verified { verification, outcome: Ok(()) });
+    }
+    for run in bench.runs() {
+        bench.started(run);
+        let last_lines = vec!["é".repeat(2_000)];
+        bench.event(Event::Exited { run, how: "exit status 1".to_owned(), last_lines });
+    }
+    let statement = bench.newest_statement();
+    assert_eq!(statement.resources.len(), 300);
+    let words: usize =
+        statement.resources.iter().filter_map(|row| row.why.as_ref()).map(String::len).sum();
+    assert!(words <= 128 * 1024, "{words}");
+    let first = statement.resources[0].why.as_ref().unwrap();
+    assert!(first.starts_with("it ended with exit status 1"), "{first}");
+}

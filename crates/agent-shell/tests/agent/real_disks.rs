@@ -58,25 +58,30 @@ async fn applied(bed: &mut Bed) {
 }
 
 #[tokio::test]
-async fn a_missing_and_a_wrong_artifact_are_unable_and_get_well() {
-    for (content, words) in
-        [(None, "is not at its source"), (Some("#!/bin/sh\nfalse\n"), "does not match")]
-    {
-        let mut bed = Bed::new().await;
-        let a = bed.runs_a().await;
-        let b = bed.build(B, QUICK, "exec sleep 1001");
-        let source = bed.folder.path().join("artifacts").join(b.artifacts[0].digest.as_str());
-        let good = fs::read(&source).unwrap();
-        match content {
-            None => fs::remove_file(&source).unwrap(),
-            Some(content) => fs::write(&source, content).unwrap(),
-        }
-        bed.controller.declare(declaration(2, Some(b))).await;
-        let why = unable(&mut bed, UnableBecause::Artifact, a).await;
-        assert!(why.contains(words), "{why}");
-        fs::write(&source, good).unwrap();
-        applied(&mut bed).await;
+async fn a_missing_artifact_is_unable_and_gets_well() {
+    without_its_artifact(None, "is not at its source").await;
+}
+
+#[tokio::test]
+async fn a_wrong_artifact_is_unable_and_gets_well() {
+    without_its_artifact(Some("#!/bin/sh\nfalse\n"), "does not match").await;
+}
+
+async fn without_its_artifact(instead: Option<&str>, words: &str) {
+    let mut bed = Bed::new().await;
+    let a = bed.runs_a().await;
+    let b = bed.build(B, QUICK, "exec sleep 1001");
+    let source = bed.folder.path().join("artifacts").join(b.artifacts[0].digest.as_str());
+    let good = fs::read(&source).unwrap();
+    match instead {
+        None => fs::remove_file(&source).unwrap(),
+        Some(content) => fs::write(&source, content).unwrap(),
     }
+    bed.controller.declare(declaration(2, Some(b))).await;
+    let why = unable(&mut bed, UnableBecause::Artifact, a).await;
+    assert!(why.contains(words), "{why}");
+    fs::write(&source, good).unwrap();
+    applied(&mut bed).await;
 }
 
 #[tokio::test]

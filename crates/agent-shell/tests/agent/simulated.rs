@@ -11,7 +11,7 @@ use crate::controller::Controller;
 use crate::declared::{A, B, any_artifact, blog, build, declaration, manifest};
 
 /// How finely simulated time follows the runtime's.
-const TICK: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_millis(50);
 
 /// A machine whose time follows the runtime's, which in these tests runs only when nothing else does.
 pub(crate) fn machine() -> SimHost {

@@ -114,15 +114,16 @@ impl Leashed {
         self.ended().await
     }
 
-    /// The numbers of the workload and all that descends from it, while the workload itself is alive.
-    pub(crate) fn tree(&self) -> Option<Vec<u32>> {
-        if self.ended.borrow().is_some() {
-            return None;
-        }
-        let alive = |one: &Stat| !one.is_zombie && one.started == self.started;
-        proc::stat(self.pid).filter(alive)?;
-        let tree = proc::descendants(self.leash).ok()?;
-        Some(tree.iter().map(|one| one.pid).collect())
+    /// Whether the workload itself is alive.
+    pub(crate) fn is_alive(&self) -> bool {
+        let is_it = |one: &Stat| !one.is_zombie && one.started == self.started;
+        self.ended.borrow().is_none() && proc::stat(self.pid).as_ref().is_some_and(is_it)
+    }
+
+    /// The numbers of the workload and all that descends from it.
+    pub(crate) fn tree(&self) -> Vec<u32> {
+        let tree = proc::descendants(self.leash).unwrap_or_default();
+        tree.iter().map(|one| one.pid).collect()
     }
 
     async fn order(&self, order: Order) {

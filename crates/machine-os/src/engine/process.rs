@@ -48,8 +48,8 @@ impl OsProcess {
         Self { held: Arc::new(Held { leash, errand, leashed, identity, address, up_since }) }
     }
 
-    /// The numbers of its tree, while it is alive itself.
-    pub(crate) fn tree(&self) -> Option<Vec<u32>> {
+    /// The numbers of its tree.
+    pub(crate) fn tree(&self) -> Vec<u32> {
         self.held.leashed.tree()
     }
 
@@ -57,8 +57,10 @@ impl OsProcess {
     async fn is_answering(&self, address: Option<SocketAddr>) -> Result<(), CheckFailed> {
         let process = self.clone();
         let found = spawn_blocking(move || {
-            let Some(tree) = process.tree() else { return Err("the process is gone") };
-            match address.map(|address| listeners::answering(address, &tree)) {
+            if !process.held.leashed.is_alive() {
+                return Err("the process is gone");
+            }
+            match address.map(|address| process.answering(address)) {
                 None | Some(Answering::Them) => Ok(()),
                 Some(Answering::Nobody) => Err("nobody listens on its port"),
                 Some(Answering::Others) => Err("another process listens on its port"),
@@ -69,6 +71,14 @@ impl OsProcess {
             None => CheckFailed(why.to_owned()),
             Some(address) => CheckFailed(format!("{why} ({address})")),
         })
+    }
+
+    /// Mostly the workload itself listens; only when it does not, its tree is looked for among all processes.
+    fn answering(&self, address: SocketAddr) -> Answering {
+        match listeners::answering(address, &[self.held.identity.pid]) {
+            Answering::Others => listeners::answering(address, &self.tree()),
+            known @ (Answering::Them | Answering::Nobody) => known,
+        }
     }
 
     /// Asks over the network. Who listens is looked at before and after, so that the answer is this process's own.

@@ -96,6 +96,25 @@ async fn a_build_of_archives_and_files_is_placed_whole() {
 }
 
 #[tokio::test]
+async fn a_build_of_many_files_is_placed_whole() {
+    let machine = Machine::new();
+    let mut builder = Builder::new(Vec::new());
+    for n in 0..300_u64 {
+        let mut header = Header::new_gnu();
+        header.set_size(8);
+        header.set_mode(0o644);
+        let path = format!("pages/{}/{n}", n % 7);
+        builder.append_data(&mut header, path, &n.to_be_bytes()[..]).unwrap();
+    }
+    let archive = machine.artifact("pages.tar", &builder.into_inner().unwrap());
+    machine.install(vec![archive]).await.unwrap();
+    for n in 0..300_u64 {
+        let page = machine.build().join(format!("pages/{}/{n}", n % 7));
+        assert_eq!(fs::read(page).unwrap(), n.to_be_bytes());
+    }
+}
+
+#[tokio::test]
 async fn a_build_that_is_there_is_not_installed_again() {
     let machine = Machine::new();
     let artifact = machine.artifact("run", b"#!/bin/sh\n");
