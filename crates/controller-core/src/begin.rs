@@ -175,17 +175,18 @@ fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
 }
 
 /// The build that would be put back: the registered one when it has passed, since that is what runs there; else the last
-/// one that passed; else a registered one that nobody condemned.
+/// other one that passed. Where the build that is to be sent is the only one that ever passed, it is its own: nothing is
+/// better. Only where none has ever passed it is what is registered, unless that was condemned.
 pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) -> Option<BuildId> {
     let records = &state.records;
     let registered = records.modules.get(module)?.registered.as_ref();
-    if let Some(build) = registered.filter(|build| records.is_proven(build)) {
-        return Some(build.clone());
-    }
-    let proven = records.last_proven_before(module, Some(to)).map(|build| &build.id);
-    let kept =
-        |build: &&BuildId| records.builds.contains_key(*build) && !records.is_condemned(build);
-    proven.or(registered.filter(kept).filter(|build| *build != to)).cloned()
+    let is_proven = |build: &&BuildId| records.is_proven(build);
+    let may_stay = |build: &&BuildId| {
+        records.builds.contains_key(*build) && !records.is_condemned(build) && *build != to
+    };
+    let proven = || records.last_proven_before(module, Some(to)).map(|build| &build.id);
+    let build = registered.filter(is_proven).or_else(proven);
+    build.or(Some(to).filter(is_proven)).or(registered.filter(may_stay)).cloned()
 }
 
 /// Shares out a tier's machines into waves, as they are now. A machine that a person holds is left out.

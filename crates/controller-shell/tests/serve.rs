@@ -1,5 +1,7 @@
 //! The running controller over a bus and a store in memory: what is said rests on what landed, whatever store and clock do.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -104,17 +106,14 @@ impl Fleet {
         let (module, to) = ("blog".parse().unwrap(), "box-1".parse().unwrap());
         self.ask(Ask::Assign { module, to, instances: Instances::default() }).await;
         let builds = vec!["blog".parse().unwrap()];
-        match self.ask(Ask::Release { builds, pace: Pace::InTurn, run: Run::Real }).await {
-            Answer::Released(released) => released.plan,
-            other => panic!("not released: {other:?}"),
-        }
+        let answer = self.ask(Ask::Release { builds, pace: Pace::InTurn, run: Run::Real }).await;
+        let Answer::Released(released) = answer else { panic!("not released: {answer:?}") };
+        released.plan
     }
 
     async fn plan(&self) -> PlanView {
-        match self.ask(Ask::Plans).await {
-            Answer::Plans(plans) => plans.into_iter().next().unwrap(),
-            other => panic!("no plans: {other:?}"),
-        }
+        let Answer::Plans(plans) = self.ask(Ask::Plans).await else { panic!("no plans") };
+        plans.into_iter().next().unwrap()
     }
 
     /// Waits until the newest plan is so; answers how long that took.

@@ -1,10 +1,8 @@
 //! The controller is killed before each single write and effect of a release, and starts again from its disk: the outcome
 //! is the same as if nothing had happened.
 
-mod fleet;
-
+use crate::fleet::{Behaviour, Fleet};
 use controller_core::PlanState;
-use fleet::{Behaviour, Fleet};
 use inventory::Standing;
 
 /// A good build everywhere, then a bad one that is put back; killed before the action with this number, counted from the

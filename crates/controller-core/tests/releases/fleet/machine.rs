@@ -77,9 +77,14 @@ impl SimMachine {
         self.scripts.insert(commit.to_owned(), behaviour);
     }
 
-    /// Pulls the plug, or puts it back: then it says hello again.
-    pub(crate) fn power(&mut self, on: bool) {
-        self.on = on;
+    /// Pulls the plug.
+    pub(crate) fn unplug(&mut self) {
+        self.on = false;
+    }
+
+    /// Puts the plug back: it says hello again.
+    pub(crate) fn plug_in(&mut self) {
+        self.on = true;
         self.greeted = false;
     }
 
@@ -207,7 +212,11 @@ impl SimMachine {
             let state = self.state(now, name, module);
             let build = match self.behaviour(module) {
                 Behaviour::RunsInstead(_) => "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
-                _ => module.build.clone(),
+                Behaviour::HealthyAfter(_)
+                | Behaviour::FailsAfter(_)
+                | Behaviour::NeverHealthy
+                | Behaviour::Unable
+                | Behaviour::Installing => module.build.clone(),
             };
             let instances = module.instances.keys().cloned();
             let resources = move |instance: InstanceName| {
@@ -245,16 +254,14 @@ impl SimMachine {
             return None;
         }
         let modules = held.modules.iter().map(|(name, module)| {
-            let outcome = match (self.behaviour(module), self.state(now, name, module)) {
-                (Behaviour::Unable, _) => ModuleOutcome::Unable {
-                    because: UnableBecause::Artifact,
-                    why: "no such artifact".into(),
-                },
-                (_, ResourceState::Failed) => ModuleOutcome::Failed {
-                    instance: module.instances.keys().next().unwrap().clone(),
-                    why: "exited with status 3".into(),
-                },
-                _ => ModuleOutcome::Applied,
+            let outcome = if self.behaviour(module) == Behaviour::Unable {
+                let why = "no such artifact".into();
+                ModuleOutcome::Unable { because: UnableBecause::Artifact, why }
+            } else if self.state(now, name, module) == ResourceState::Failed {
+                let instance = module.instances.keys().next().unwrap().clone();
+                ModuleOutcome::Failed { instance, why: "exited with status 3".into() }
+            } else {
+                ModuleOutcome::Applied
             };
             let executions = module.instances.keys().map(|it| (it.clone(), self.execution(name)));
             (

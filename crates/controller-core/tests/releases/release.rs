@@ -1,9 +1,7 @@
 //! Whole releases against a fleet by script: who gets what, and when nobody gets anything more.
 
-mod fleet;
-
+use crate::fleet::{Behaviour, Fleet};
 use controller_core::PlanState;
-use fleet::{Behaviour, Fleet};
 use inventory::Standing;
 use wire::api::{Ask, Pace, RefusalKind};
 
@@ -65,7 +63,7 @@ fn a_condemned_build_is_refused_by_content_until_a_person_asks_for_a_retry() {
 
     let refused = fleet.try_release("blog@b", Pace::InTurn).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::Rule);
-    let refused = fleet.try_register("b", fleet::MANIFEST).unwrap_err();
+    let refused = fleet.try_register("b", crate::fleet::MANIFEST).unwrap_err();
     assert!(refused.why.contains("failed its gate"), "{refused}");
 
     fleet.script("b", Behaviour::HealthyAfter(1));
@@ -135,7 +133,7 @@ fn a_silent_first_machine_stops_the_plan_and_is_put_back_once_when_it_returns() 
     fleet.with_good_build("a");
     let build = fleet.register("b");
     let plan = fleet.release("blog@b");
-    fleet.machine("box-1").power(false);
+    fleet.machine("box-1").unplug();
     fleet.run(60);
     assert!(
         fleet.conditions().contains(&"machine.box-1.silent".to_owned()),
@@ -150,7 +148,7 @@ fn a_silent_first_machine_stops_the_plan_and_is_put_back_once_when_it_returns() 
     assert_eq!(fleet.declared_to("box-2"), ["a"]);
     assert!(matches!(fleet.core.state().records.standing(&build), Standing::Unproven));
 
-    fleet.machine("box-1").power(true);
+    fleet.machine("box-1").plug_in();
     fleet.run_until("it is put back", |fleet| has_failed(fleet, &plan));
     fleet.run(20);
     assert_eq!(fleet.runs("box-1").as_deref(), Some("a"));
@@ -165,9 +163,9 @@ fn a_machine_of_a_later_wave_that_falls_silent_stops_the_plan_too() {
     fleet.register("b");
     let plan = fleet.release("blog@b");
     fleet.run_until("the second wave is sent", |fleet| fleet.declared_to("box-3") == ["a", "b"]);
-    fleet.machine("box-3").power(false);
+    fleet.machine("box-3").unplug();
     fleet.run(60);
-    fleet.machine("box-3").power(true);
+    fleet.machine("box-3").plug_in();
     fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
     assert_eq!(fleet.told_of(&plan).0, "cannot tell");
     for machine in ["box-1", "box-2", "box-3"] {
@@ -276,11 +274,11 @@ fn a_machine_that_was_away_never_meets_the_build_that_failed() {
     fleet.with_good_build("a");
     fleet.register("b");
     fleet.script("b", Behaviour::FailsAfter(1));
-    fleet.machine("box-3").power(false);
+    fleet.machine("box-3").unplug();
     fleet.run(20);
     let plan = fleet.release("blog@b");
     fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
-    fleet.machine("box-3").power(true);
+    fleet.machine("box-3").plug_in();
     fleet.run(30);
     assert_eq!(fleet.declared_to("box-3"), ["a"]);
 }
@@ -290,12 +288,12 @@ fn machines_that_are_away_get_a_good_build_when_they_are_back() {
     let mut fleet = Fleet::new(3);
     fleet.with_good_build("a");
     fleet.register("b");
-    fleet.machine("box-3").power(false);
+    fleet.machine("box-3").unplug();
     fleet.run(20);
     let plan = fleet.release("blog@b");
     fleet.run_until("the others have it", |fleet| is_done(fleet, &plan));
     assert!(fleet.told_of(&plan).1.contains("1 pending: box-3"));
-    fleet.machine("box-3").power(true);
+    fleet.machine("box-3").plug_in();
     fleet.run_until("it has it too", |fleet| fleet.runs("box-3").as_deref() == Some("b"));
 }
 
@@ -380,7 +378,7 @@ fn plans_of_one_module_take_turns_and_a_newer_queued_one_replaces_the_older() {
 fn a_manifest_that_changed_under_the_same_commit_is_a_change() {
     let mut fleet = Fleet::new(2);
     fleet.with_good_build("a");
-    let other = fleet::MANIFEST.replace("./blog", "./blgo");
+    let other = crate::fleet::MANIFEST.replace("./blog", "./blgo");
     fleet.try_register("a", &other).unwrap();
     let first = fleet.sent.len();
     fleet.script("a", Behaviour::FailsAfter(0));

@@ -1,11 +1,9 @@
 //! Laws of plans, over fleets in which anything may happen at any time.
 
-mod fleet;
-
 use std::collections::BTreeSet;
 
+use crate::fleet::{Behaviour, Fleet};
 use controller_core::PlanState;
-use fleet::{Behaviour, Fleet};
 use inventory::Standing;
 use names::PlanId;
 use proptest::prelude::*;
@@ -18,8 +16,10 @@ enum Happening {
     ReleaseNow(usize),
     StopNewest,
     Behave(usize, usize, Behaviour),
-    Power(usize, bool),
-    Mute(usize, bool),
+    Unplug(usize),
+    PlugIn(usize),
+    Mute(usize),
+    Unmute(usize),
     Kill(usize),
     Wait(u32),
 }
@@ -44,8 +44,10 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (0..COMMITS.len()).prop_map(Happening::ReleaseNow),
         1 => Just(Happening::StopNewest),
         3 => (0..MACHINES, 0..COMMITS.len(), behaviour()).prop_map(|(m, c, b)| Happening::Behave(m, c, b)),
-        2 => (0..MACHINES, any::<bool>()).prop_map(|(m, on)| Happening::Power(m, on)),
-        1 => (0..MACHINES, any::<bool>()).prop_map(|(m, on)| Happening::Mute(m, on)),
+        1 => (0..MACHINES).prop_map(Happening::Unplug),
+        1 => (0..MACHINES).prop_map(Happening::PlugIn),
+        1 => (0..MACHINES).prop_map(Happening::Mute),
+        1 => (0..MACHINES).prop_map(Happening::Unmute),
         2 => (1..40_usize).prop_map(Happening::Kill),
         6 => (1..30_u32).prop_map(Happening::Wait),
     ]
@@ -70,8 +72,10 @@ fn happen(fleet: &mut Fleet, happening: &Happening) {
         Happening::Behave(machine, commit, behaviour) => {
             fleet.machine(&box_name(*machine)).script(COMMITS[*commit], behaviour.clone());
         }
-        Happening::Power(machine, on) => fleet.machine(&box_name(*machine)).power(*on),
-        Happening::Mute(machine, on) => fleet.machine(&box_name(*machine)).states = *on,
+        Happening::Unplug(machine) => fleet.machine(&box_name(*machine)).unplug(),
+        Happening::PlugIn(machine) => fleet.machine(&box_name(*machine)).plug_in(),
+        Happening::Mute(machine) => fleet.machine(&box_name(*machine)).states = false,
+        Happening::Unmute(machine) => fleet.machine(&box_name(*machine)).states = true,
         Happening::Kill(after) => fleet.kill_before = Some(fleet.actions + after),
         Happening::Wait(seconds) => {
             for _ in 0..*seconds {
@@ -177,7 +181,7 @@ proptest! {
         fleet.kill_before = None;
         for nth in 0..MACHINES {
             let machine = fleet.machine(&box_name(nth));
-            machine.power(true);
+            machine.plug_in();
             machine.states = true;
             for commit in COMMITS {
                 machine.script(commit, Behaviour::HealthyAfter(0));

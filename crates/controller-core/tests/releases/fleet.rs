@@ -122,10 +122,9 @@ impl Fleet {
             }],
             source_fingerprint: None,
         };
-        match self.ask(Ask::Register(Box::new(registration)))? {
-            Answer::Registered(registered) => Ok(registered.build),
-            other => panic!("not registered: {other:?}"),
-        }
+        let answer = self.ask(Ask::Register(Box::new(registration)))?;
+        let Answer::Registered(registered) = answer else { panic!("not registered: {answer:?}") };
+        Ok(registered.build)
     }
 
     pub(crate) fn assign(&mut self, module: &str, to: &str) {
@@ -157,10 +156,9 @@ impl Fleet {
 
     pub(crate) fn try_release(&mut self, what: &str, pace: Pace) -> Result<PlanId, Refusal> {
         let builds = what.split(' ').map(|build| build.parse::<BuildRef>().unwrap()).collect();
-        match self.ask(Ask::Release { builds, pace, run: Run::Real })? {
-            Answer::Released(released) => Ok(released.plan.plan),
-            other => panic!("not released: {other:?}"),
-        }
+        let answer = self.ask(Ask::Release { builds, pace, run: Run::Real })?;
+        let Answer::Released(released) = answer else { panic!("not released: {answer:?}") };
+        Ok(released.plan.plan)
     }
 
     pub(crate) fn ask(&mut self, ask: Ask) -> Result<Answer, Refusal> {
@@ -190,10 +188,9 @@ impl Fleet {
 
     /// What a plan's state and note say.
     pub(crate) fn told_of(&mut self, plan: &PlanId) -> (String, String) {
-        match self.ask(Ask::Plan { plan: plan.clone() }).unwrap() {
-            Answer::Plan(view) => (view.state, view.note),
-            other => panic!("no plan: {other:?}"),
-        }
+        let answer = self.ask(Ask::Plan { plan: plan.clone() }).unwrap();
+        let Answer::Plan(view) = answer else { panic!("no plan: {answer:?}") };
+        (view.state, view.note)
     }
 
     /// The commit that a machine runs of `blog`.

@@ -12,9 +12,11 @@ impl Disk {
     pub(crate) fn write(&mut self, write: &Write) {
         match write {
             Write::Put(record) => {
-                drop(self.0.insert(record.key().to_string(), record.encode().unwrap()))
+                drop(self.0.insert(record.key().to_string(), record.encode().unwrap()));
             }
-            Write::Delete(key) => drop(self.0.remove(&key.to_string())),
+            Write::Delete(key) => {
+                self.0.remove(&key.to_string());
+            }
         }
     }
 

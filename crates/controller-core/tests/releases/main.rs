@@ -1,0 +1,13 @@
+//! Whole releases by the real core, over a fleet in memory.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod fleet;
+mod killed;
+mod laws;
+mod release;
