@@ -96,20 +96,28 @@ impl Controller {
     pub fn hear_hello(&mut self, now: DateTime<Utc>, hello: Hello) -> Result<HelloReply, Stranger> {
         let machine = hello.machine.clone();
         self.check_known(&machine)?;
-        let declared =
-            self.state.records.declared.get(&machine).map(|declared| &declared.declaration);
-        let held = hello.held.as_ref().map(|held| held.number);
+        let declared = self.state.records.declared.get(&machine).map(|it| &it.declaration);
+        let held = hello.held.as_ref();
+        let is_held = match (declared, held) {
+            (Some(declared), Some(held)) => {
+                declared.number == held.number && declared.digest() == held.digest
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        // A machine that has seen more than this store knows: the store was put back, and goes on above.
+        let is_ahead = held.map(|held| held.number) > declared.map(|declared| declared.number);
         let sighting = self.state.sightings.entry(machine).or_default();
-        let is_held = declared.map(|declaration| declaration.number) == held;
         // What it says it holds is what it has, whatever was answered before: its disk may have been put back.
         match (is_held, held) {
-            (true, Some(number)) => sighting.delivery = Delivery::Taken { number },
+            (true, Some(held)) => sighting.delivery = Delivery::Taken { number: held.number },
             (true, None) => {}
             (false, _) => sighting.delivery = Delivery::NotTried,
         }
         sighting.take_hello(now, hello);
+        self.inventory_changed |= is_ahead;
         self.judging_due = true;
-        Ok(HelloReply { declaration: declared.filter(|_| !is_held).cloned() })
+        Ok(HelloReply { declaration: declared.filter(|_| !is_held && !is_ahead).cloned() })
     }
 
     /// A machine states the health of all that it runs.

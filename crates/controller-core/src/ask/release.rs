@@ -10,8 +10,9 @@ use super::{Asking, Decided, end_plan, rule, unknown};
 use crate::{
     begin, moved,
     plan::{Asked, Move, Plan, PlanState, Tier},
+    record::RecordKey,
     state::State,
-    step::Step,
+    step::{Step, Write},
     view,
 };
 
@@ -201,6 +202,27 @@ fn told(state: &State, asking: Asking<'_>, mut plan: Plan) -> wire::api::PlanVie
     view::plan(state, &plan, asking.now)
 }
 
+/// How many ended plans are kept for people to look at.
+const ENDED_KEPT: usize = 100;
+
+/// The oldest ended plans make room. One that made a registered build everybody's says so for as long as it is.
+fn forget_old(state: &State, step: &mut Step) {
+    let is_registered = |it: &Move| {
+        let module = state.records.modules.get(&it.module);
+        module.is_some_and(|module| module.registered.as_ref() == Some(&it.to))
+    };
+    let ended = state.records.plans.values().filter(|plan| match plan.state {
+        PlanState::Failed(_) | PlanState::Stopped { .. } | PlanState::Superseded { .. } => true,
+        PlanState::Done { .. } => !plan.moves().any(is_registered),
+        PlanState::Queued
+        | PlanState::Sending { .. }
+        | PlanState::Judging { .. }
+        | PlanState::PuttingBack(_) => false,
+    });
+    let old = ended.rev().skip(ENDED_KEPT);
+    step.land.extend(old.map(|plan| Write::Delete(RecordKey::Plan(plan.id.clone()))));
+}
+
 fn make(state: &State, asking: Asking<'_>, plan: Plan) -> Decided {
     let mut step = Step::new(format!("{} asks for plan {}", asking.sender, plan.id));
     for older in state.records.plans.values() {
@@ -244,5 +266,6 @@ fn make(state: &State, asking: Asking<'_>, plan: Plan) -> Decided {
         dry: false,
     }));
     step.put(plan);
+    forget_old(state, &mut step);
     Ok((step, answer))
 }

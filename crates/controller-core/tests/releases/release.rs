@@ -410,3 +410,45 @@ fn going_back_to_a_proven_build_that_fails_now_ends_at_the_one_proven_before_it(
         );
     }
 }
+
+#[test]
+fn a_store_that_was_put_back_goes_on_above_what_its_machines_have_seen() {
+    let mut fleet = Fleet::new(2);
+    fleet.with_good_build("a");
+    let backup = fleet.disk.clone();
+    fleet.with_good_build("b");
+    let seen = fleet.sent.iter().map(|it| it.number).max();
+    fleet.disk = backup;
+    fleet.restart();
+    for machine in ["box-1", "box-2"] {
+        fleet.machine(machine).plug_in();
+    }
+    fleet.run(10);
+    assert_eq!(fleet.runs("box-1").as_deref(), Some("a"), "what the store knows is declared anew");
+    assert!(fleet.sent.iter().map(|it| it.number).max() > seen);
+}
+
+#[test]
+fn old_plans_make_room_and_what_they_decided_stays() {
+    let mut fleet = Fleet::new(1);
+    fleet.with_good_build("a");
+    fleet.register("b");
+    fleet.script("b", Behaviour::FailsAfter(0));
+    let mut plan = fleet.release("blog@b");
+    for _ in 0..120 {
+        fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
+        let answer = fleet.ask(Ask::Retry { plan }).unwrap();
+        let wire::api::Answer::Released(released) = answer else {
+            panic!("not released: {answer:?}")
+        };
+        plan = released.plan.plan;
+    }
+    fleet.run(10);
+    let records = &fleet.core.state().records;
+    assert!(records.plans.len() <= 103, "{} plans are kept", records.plans.len());
+    assert_eq!(fleet.runs("box-1").as_deref(), Some("a"));
+    fleet.join("box-2");
+    fleet.assign("blog", "box-2");
+    fleet.run(5);
+    assert_eq!(fleet.runs("box-2").as_deref(), Some("a"));
+}
