@@ -15,7 +15,8 @@ pub struct Ended {
     pub at: DateTime<Utc>,
     /// Which, and why.
     pub end: End,
-    /// All that was wanting in the judging that ended it, pair by pair.
+    /// All that was wanting in the judging that ended it, pair by pair; where it was good at last
+    /// but too late, what was last wanting of each module.
     pub wanting: Vec<Wanting>,
 }
 
@@ -75,6 +76,13 @@ pub struct Wanting {
 }
 
 impl Ended {
+    /// Whether anybody saw that a module does not do. Where nobody did, its build did not fail with
+    /// the gate: it waited for others, for its machine, or for a source that was silent.
+    #[must_use]
+    pub fn speaks_against(&self, module: &str) -> bool {
+        self.wanting.iter().any(|it| it.module == module && it.weight == Weight::Evidence)
+    }
+
     /// Who is to blame; `None` when it passed. The build, when there is any evidence against it;
     /// else the machine, when any machine was silent or wrong as a whole.
     #[must_use]

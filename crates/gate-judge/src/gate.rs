@@ -1,6 +1,6 @@
 //! A gate: the judging of what one send moved, from the first look to the end.
 
-use crate::ended::{Cause, End, Ended};
+use crate::ended::{Cause, End, Ended, Wanting};
 use crate::rules::{BeforeSend, BetweenPasses, EmptyGate, Rules, SettleFrom};
 use crate::took::took_text;
 use crate::weight::Weight;
@@ -104,6 +104,8 @@ pub struct Miss {
     pub cause: Cause,
     /// The most that anything wanting then weighs.
     pub weight: Weight,
+    /// Of each module that was wanting then, the first pair of those that weigh most.
+    pub wanting: Vec<Wanting>,
 }
 
 /// Whether a gate would judge at a time.

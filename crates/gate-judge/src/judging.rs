@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use chrono::{DateTime, Utc};
 use core::num::NonZeroU32;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 /// What one judging found: the answer to "why did nothing happen".
@@ -100,7 +100,8 @@ impl Gate {
         self.newest = self.newest.max(Some(now));
         match seen {
             Seen::NothingToJudge => {
-                self.miss(Cause::NothingToJudge, Weight::Silence, Vec::new(), now, rules)
+                self.failing.clear();
+                self.miss(Miss::of_all(Cause::NothingToJudge), Vec::new(), now, rules)
             }
             Seen::Wanting(wanting) => self.wanting(wanting, now, rules),
             Seen::Good(Some(not_counted)) => Found::NotCounted(not_counted).alone(),
@@ -154,7 +155,7 @@ impl Gate {
             Unread::Facts => Cause::FactsUnreadable,
         };
         self.failing = self.modules();
-        let judging = self.miss(cause, Weight::Silence, Vec::new(), now, rules);
+        let judging = self.miss(Miss::of_all(cause), Vec::new(), now, rules);
         if self.ended.is_some() { judging } else { Found::Unread(what).alone() }
     }
 
@@ -168,28 +169,32 @@ impl Gate {
     }
 
     fn wanting(&mut self, wanting: Vec<Wanting>, now: DateTime<Utc>, rules: &Rules) -> Judging {
-        self.failing = each_once(wanting.iter().map(|wanting| wanting.module.as_str()));
+        let of_modules = weightiest(&wanting);
+        self.failing = of_modules.iter().map(|wanting| wanting.module.clone()).collect();
         if let Some(broken) = wanting.iter().find(|wanting| wanting.is_broken()) {
             let end = End::Failed(FailedBy::Broken(broken.clone()));
             return self.end(end, wanting, now);
         }
-        let weight = wanting.iter().map(|wanting| wanting.weight).max();
-        let cause = wanting.first().cloned().map_or(Cause::NothingToJudge, Cause::Pair);
-        self.miss(cause, weight.unwrap_or(Weight::Silence), wanting, now, rules)
+        let miss = Miss {
+            cause: wanting.first().cloned().map_or(Cause::NothingToJudge, Cause::Pair),
+            weight: wanting.iter().map(|it| it.weight).max().unwrap_or(Weight::Silence),
+            wanting: of_modules.into_iter().cloned().collect(),
+        };
+        self.miss(miss, wanting, now, rules)
     }
 
     fn miss(
         &mut self,
-        cause: Cause,
-        weight: Weight,
+        miss: Miss,
         wanting: Vec<Wanting>,
         now: DateTime<Utc>,
         rules: &Rules,
     ) -> Judging {
         self.row = None;
-        self.last_miss = Some(Miss { cause: cause.clone(), weight });
+        let end = at_bound(miss.cause.clone(), miss.weight, rules.on_silence);
+        self.last_miss = Some(miss);
         if now > self.bound_ends(rules) {
-            return self.end(at_bound(cause, weight, rules.on_silence), wanting, now);
+            return self.end(end, wanting, now);
         }
         Judging { found: Found::Wanting, wanting }
     }
@@ -223,11 +228,9 @@ impl Gate {
         if self.last_miss.is_none() {
             self.failing = self.modules();
         }
-        let Miss { cause, weight } = self
-            .last_miss
-            .clone()
-            .unwrap_or(Miss { cause: Cause::FirstGoodTooLate, weight: Weight::Silence });
-        self.end(at_bound(cause, weight, rules.on_silence), Vec::new(), now)
+        let late = || Miss::of_all(Cause::FirstGoodTooLate);
+        let Miss { cause, weight, wanting } = self.last_miss.clone().unwrap_or_else(late);
+        self.end(at_bound(cause, weight, rules.on_silence), wanting, now)
     }
 
     fn end(&mut self, end: End, wanting: Vec<Wanting>, now: DateTime<Utc>) -> Judging {
@@ -238,9 +241,17 @@ impl Gate {
     /// Every module that it judges, in the order of the pairs.
     fn modules(&self) -> Vec<String> {
         let opening = &self.opening;
-        let own = opening.machines.first().map(|_| opening.module.as_str());
-        let carried = opening.carried.iter().map(|pair| pair.module.as_str());
-        each_once(own.into_iter().chain(carried))
+        let own = opening.machines.first().map(|_| &opening.module);
+        let carried = opening.carried.iter().map(|pair| &pair.module);
+        let mut seen = HashSet::new();
+        own.into_iter().chain(carried).filter(|module| seen.insert(*module)).cloned().collect()
+    }
+}
+
+impl Miss {
+    /// All is wanting, since nobody could look.
+    fn of_all(cause: Cause) -> Self {
+        Self { cause, weight: Weight::Silence, wanting: Vec::new() }
     }
 }
 
@@ -262,7 +273,17 @@ fn at_bound(cause: Cause, weight: Weight, on_silence: OnSilence) -> End {
     }
 }
 
-fn each_once<'a>(modules: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut seen = HashSet::new();
-    modules.filter(|module| seen.insert(*module)).map(ToOwned::to_owned).collect()
+/// Of each module the first pair of those that weigh most, the modules in the order of their first.
+fn weightiest(wanting: &[Wanting]) -> Vec<&Wanting> {
+    let mut places = HashMap::new();
+    let mut of_modules: Vec<&Wanting> = Vec::new();
+    for one in wanting {
+        let place = *places.entry(one.module.as_str()).or_insert(of_modules.len());
+        match of_modules.get_mut(place) {
+            None => of_modules.push(one),
+            Some(weightiest) if one.weight > weightiest.weight => *weightiest = one,
+            Some(_) => {}
+        }
+    }
+    of_modules
 }

@@ -329,3 +329,32 @@ fn a_condition_that_was_open_before_is_no_evidence() -> Opened {
     assert_eq!(better.by(40, &facts), Found::Counted);
     Ok(())
 }
+
+#[test]
+fn only_evidence_speaks_against_a_build() -> Opened {
+    // The engine was moved and is silent; of what it carried nobody heard anything.
+    let gate =
+        end_of(carrying("relay", "anvil", &["node-engine"]), Rules::default(), &silent_reports)?;
+    let against =
+        |gate: &Judged, module| gate.gate.ended().is_some_and(|ended| ended.speaks_against(module));
+    assert!(against(&gate, "node-engine"));
+    assert!(!against(&gate, "relay"));
+    Ok(())
+}
+
+#[test]
+fn a_gate_that_is_good_too_late_ends_by_what_was_last_wanting_of_each_module() -> Opened {
+    // The first machine is silent, on the second a condition is raised about what was carried.
+    let mut opening = carrying("relay", "birch", &["ledger"]);
+    opening.machines.insert(0, "anvil".to_owned());
+    let mut facts = with_conditions(598, &[condition("module", "ledger.birch", "birch")]);
+    facts.reports.remove("anvil");
+    let mut gate = Judged::open(opening, Rules::default())?;
+    assert_eq!(gate.by(599, &facts), Found::Wanting);
+    assert_eq!(gate.well(601), Found::Ended);
+    assert_eq!(gate.end(), ("failed", "not_reported"));
+    let ended = gate.gate.ended().map(|ended| ended.wanting.clone()).unwrap_or_default();
+    let told: Vec<_> = ended.iter().map(|it| (it.module.as_str(), it.weight)).collect();
+    assert_eq!(told, [("relay", Weight::Silence), ("ledger", Weight::Evidence)]);
+    Ok(())
+}
