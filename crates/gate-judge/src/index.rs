@@ -10,9 +10,9 @@ use crate::facts::{
     Baseline, Condition, Conditions, Facts, Holder, Report, Resource, Served, Statement,
     Unreadable, WitnessVerdict,
 };
+use crate::places::Places;
 use alloc::vec::Vec;
 use core::ops::Range;
-use hashbrown::HashMap;
 use modules::ModuleIndex;
 
 /// The facts of one judging, ready to be looked up by machine and module.
@@ -22,7 +22,7 @@ use modules::ModuleIndex;
 #[derive(Debug)]
 pub struct FactsIndex<'f> {
     facts: &'f Facts,
-    places: HashMap<&'f str, usize>,
+    names: Places<'f>,
     machines: Vec<MachineFacts<'f>>,
     modules: ModuleIndex<'f>,
     /// A machine nobody heard of.
@@ -49,7 +49,7 @@ impl Facts {
     pub fn index(&self) -> FactsIndex<'_> {
         let mut index = FactsIndex {
             facts: self,
-            places: HashMap::with_capacity(self.reports.len()),
+            names: Places::default(),
             machines: Vec::with_capacity(self.reports.len()),
             modules: ModuleIndex::default(),
             unheard: MachineFacts::default(),
@@ -88,10 +88,10 @@ impl Facts {
 impl<'f> FactsIndex<'f> {
     /// The place to put what is known of a machine.
     fn known(&mut self, name: &'f str) -> &mut MachineFacts<'f> {
-        let place = *self.places.entry(name).or_insert_with(|| {
+        let place = self.names.put(name);
+        if place == self.machines.len() {
             self.machines.push(MachineFacts::default());
-            self.machines.len() - 1
-        });
+        }
         &mut self.machines[place]
     }
 
@@ -106,7 +106,7 @@ impl<'f> FactsIndex<'f> {
 
     /// What is known of a machine.
     pub(crate) fn machine(&self, name: &str) -> &MachineFacts<'f> {
-        self.places.get(name).map_or(&self.unheard, |&place| &self.machines[place])
+        self.names.get(name).map_or(&self.unheard, |place| &self.machines[place])
     }
 
     /// How a module is looked up on any machine; `None` when nothing names it.

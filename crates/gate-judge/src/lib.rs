@@ -69,6 +69,7 @@ mod health;
 mod index;
 mod judging;
 mod line;
+mod places;
 mod policy;
 mod reason;
 mod recording;

@@ -6,13 +6,13 @@ use crate::facts::Catalogue;
 use crate::gate::{Opening, Sent};
 use crate::health::{Examination, Finding, MachineScope, MachineView, ModuleView};
 use crate::index::FactsIndex;
+use crate::places::Places;
 use crate::reason::NotYet;
 use crate::rules::Rules;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use chrono::{DateTime, TimeDelta, Utc};
-use hashbrown::HashMap;
 
 /// The pairs of a gate, with what is known about them.
 pub(crate) struct Wave<'a> {
@@ -49,15 +49,15 @@ impl<'a> Wave<'a> {
         let pairs = own
             .chain(carried)
             .map(|(module, machine)| PairView {
-                module: known_modules.place(module),
-                machine: known_machines.place(machine),
+                module: known_modules.put(module),
+                machine: known_machines.put(machine),
             })
             .collect();
-        let modules = known_modules.names.into_iter().map(|name| {
+        let modules = known_modules.names().iter().map(|&name| {
             let build = builds.get(name).map(|build| &**build);
             ModuleView::new(name, catalogue.get(name), build, facts)
         });
-        let machines = known_machines.names.into_iter().map(|name| {
+        let machines = known_machines.names().iter().map(|&name| {
             let sent = sent_to.get(name);
             let since = sent.map_or(*since, |sent| sent.at);
             MachineView::new(name, since, sent.map(|sent| sent.declaration), facts)
@@ -144,27 +144,5 @@ impl<'a> Wave<'a> {
             Some(Wanting { module, machine, reason, weight })
         });
         wanting.collect()
-    }
-}
-
-/// Names in the order of their first appearance.
-#[derive(Default)]
-struct Places<'a> {
-    names: Vec<&'a str>,
-    known: HashMap<&'a str, usize>,
-}
-
-impl<'a> Places<'a> {
-    fn place(&mut self, name: &'a str) -> usize {
-        // What one machine carries mostly comes together.
-        if let Some(last) = self.names.last()
-            && *last == name
-        {
-            return self.names.len() - 1;
-        }
-        *self.known.entry(name).or_insert_with(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        })
     }
 }

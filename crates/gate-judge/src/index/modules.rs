@@ -4,10 +4,10 @@
 //! modules lies together.
 
 use crate::facts::{ModuleReport, Report, Resource, Served, Statement, ToolNames};
+use crate::places::Places;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
-use hashbrown::HashMap;
 
 /// Stands for a module's name inside one index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub(crate) struct ModuleFacts<'f> {
 
 #[derive(Debug, Default)]
 pub(super) struct ModuleIndex<'f> {
-    ids: HashMap<&'f str, ModuleId>,
+    names: Places<'f>,
     /// A machine's lie together, ordered by id.
     known: Vec<(ModuleId, ModuleFacts<'f>)>,
     /// Of each module, its place in `known` for the machine that was last added with it.
@@ -80,10 +80,11 @@ impl<'f> ModuleIndex<'f> {
 
     /// The id of a name that may be a module's.
     pub(super) fn id_of(&mut self, module: &'f str) -> ModuleId {
-        *self.ids.entry(module).or_insert_with(|| {
+        let id = self.names.put(module);
+        if id == self.last_places.len() {
             self.last_places.push(0);
-            ModuleId(self.last_places.len() - 1)
-        })
+        }
+        ModuleId(id)
     }
 
     /// The facts of a module for the machine whose facts start at a place.
@@ -101,7 +102,7 @@ impl<'f> ModuleIndex<'f> {
     }
 
     pub(super) fn id(&self, module: &str) -> Option<ModuleId> {
-        self.ids.get(module).copied()
+        self.names.get(module).map(ModuleId)
     }
 
     pub(super) fn get(
