@@ -7,7 +7,9 @@
 
 mod about_machine;
 mod disagreement;
+#[cfg(feature = "failed")]
 mod failed;
+#[cfg(feature = "failed")]
 mod failed_world;
 mod file;
 mod gate;
