@@ -1,5 +1,6 @@
 //! Put back is what the machines report, not what was sent.
 
+use chrono::TimeDelta;
 use conditions::{Kind, Resolver, Rollback, Severity};
 use controller_core::failure::{
     Answer, Handling, Need, NotAsked, Refusal, Report, Reported, Rules, Wrote,
@@ -85,6 +86,21 @@ fn the_report_on_the_latest_declaration_counts() -> Result<(), NotAsked> {
     world.finish(&mut handling)?;
     let words = world.events()[0].not_why.clone().unwrap_or_default();
     assert!(words.ends_with("back on a"), "{words}");
+    Ok(())
+}
+
+#[test]
+fn a_machine_that_was_freed_meanwhile_counts_as_it_reports_last() -> Result<(), NotAsked> {
+    let mut world = World::new([("blog", works(&[]))]);
+    let mut handling = until_it_waits(&mut world, &["a", "b"])?;
+    take(&mut handling, vec![report("blog", "a", 1, held("blog-1"))])?;
+    take(&mut handling, vec![report("blog", "a", 1, Reported::Applied)])?;
+    let later = NOW + TimeDelta::minutes(1);
+    let last = vec![report("blog", "b", 1, Reported::Applied)];
+    handling.answer(later, Answer::Reports(last))?;
+    world.finish(&mut handling)?;
+    assert_eq!(world.events()[0].rollback, Rollback::RolledBack);
+    assert_eq!(world.events()[0].at, later, "the event says when it was known");
     Ok(())
 }
 

@@ -188,6 +188,11 @@ fn a_gate_without_machines_is_no_condition_and_not_put_back() -> Result<(), NotA
     assert_eq!(world.conditions(), [] as [&_; 0]);
     assert_eq!(world.events()[0].key, None);
     assert_eq!(world.sends(), 0);
+
+    let mut recorded = World::new([("blog", works(&[]))]);
+    let failures = vec![failed("blog", &[])];
+    recorded.finish(&mut Handling::new(Rules::reference(), ROLLBACK_ID, NOW, failures))?;
+    assert_eq!(recorded.conditions()[0].key().as_str(), "build.blog..rolled-back");
     Ok(())
 }
 
@@ -274,8 +279,12 @@ fn a_stored_handling_that_is_at_no_module_is_refused() -> Result<(), serde_json:
     let handling = Handling::new(Rules::default(), ROLLBACK_ID, NOW, failures);
     let mut stored = serde_json::to_value(&handling)?;
     assert_eq!(serde_json::from_value::<Handling>(stored.clone())?, handling);
-    stored["step"]["preparing"]["case"] = 1.into();
-    let refused = serde_json::from_value::<Handling>(stored).unwrap_err();
+    let mut beyond = stored.clone();
+    beyond["step"]["preparing"]["case"] = 1.into();
+    let refused = serde_json::from_value::<Handling>(beyond).unwrap_err();
     assert_eq!(refused.to_string(), "at module 1 of 1");
+    stored["lot"] = 2.into();
+    let refused = serde_json::from_value::<Handling>(stored).unwrap_err();
+    assert_eq!(refused.to_string(), "at module 2 of 1");
     Ok(())
 }
