@@ -72,7 +72,8 @@ impl Tree {
         self.relative(&package.manifest)
     }
 
-    /// The files of `package` that are not only for tests, each with its shipped tokens.
+    /// The files of `package` that are not only for tests, benchmarks or examples, each with its
+    /// shipped tokens.
     pub(super) fn shipped(&self, package: &str) -> Vec<(&Source, Vec<&Token>)> {
         let files = self.sources.iter().filter(|file| file.package == package);
         let test_folders: Vec<String> = files.clone().flat_map(Source::test_modules).collect();
@@ -80,6 +81,7 @@ impl Tree {
             .filter(|file| {
                 !file.path.contains("/tests/")
                     && !file.path.contains("/benches/")
+                && !file.path.contains("/examples/")
                     && !test_folders.iter().any(|module| file.is_in(module))
             })
             .filter_map(|file| Some((file, file.code.as_ref().ok()?.shipped())))
@@ -193,6 +195,7 @@ mod tests {
             ("crates/a/src/cases/more.rs", ""),
             ("crates/a/tests/laws.rs", ""),
             ("crates/a/benches/speed.rs", ""),
+            ("crates/a/examples/use_it.rs", ""),
         ];
         for (path, text) in files {
             tree.sources.push(Source::new(path, "a", text));
