@@ -81,7 +81,7 @@ impl Tree {
             .filter(|file| {
                 !file.path.contains("/tests/")
                     && !file.path.contains("/benches/")
-                && !file.path.contains("/examples/")
+                    && !file.path.contains("/examples/")
                     && !test_folders.iter().any(|module| file.is_in(module))
             })
             .filter_map(|file| Some((file, file.code.as_ref().ok()?.shipped())))
