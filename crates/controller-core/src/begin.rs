@@ -160,11 +160,6 @@ fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
     for it in plan.tiers.iter_mut().flat_map(|tier| &mut tier.moves) {
         it.from = put_back_target(state, &it.module, &it.to);
         it.trial = state.records.trial(&it.to);
-        if let Some(module) = state.records.modules.get(&it.module) {
-            let mut module = module.clone();
-            module.registered = Some(it.to.clone());
-            step.put(module);
-        }
     }
     if let Some(tier) = plan.tiers.first_mut() {
         share(state, now, tier);

@@ -52,11 +52,12 @@ fn wanted(state: &State, machine: &MachineName) -> BTreeMap<ModuleName, BuildId>
         let declared = records.declared_build(machine, &module.name);
         let is_held = records.machines.get(machine).is_some_and(|machine| machine.hold.is_some());
         let released = records.released(module).filter(|_| !is_held);
-        let build = match (released, declared) {
-            (Some(released), _) => released.clone(),
-            (None, Some(declared)) => declared.clone(),
-            (None, None) => records.for_latecomers(module)?.clone(),
-        };
+        // Nothing unproven is left on a machine where nobody would put it back.
+        let watched = declared.filter(|build| {
+            records.is_proven(build) || !records.is_left_unwatched(machine, &module.name)
+        });
+        let build = released.or(watched).or_else(|| records.for_latecomers(module)).or(declared)?;
+        let build = build.clone();
         Some((module.name.clone(), build))
     });
     wanted.collect()

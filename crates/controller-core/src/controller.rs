@@ -22,6 +22,7 @@ use crate::{
     sighting::Delivery,
     state::{HeldOff, Rules, State},
     step::{Effect, Step},
+    supersede,
     timeline::Anchor,
 };
 
@@ -207,6 +208,7 @@ impl Controller {
         }
         let mut step = self
             .retell()
+            .or_else(|| supersede::supersede(&self.state, now))
             .or_else(|| self.put_back(now))
             .or_else(|| self.judge(now))
             .or_else(|| send::send(&self.state, now))

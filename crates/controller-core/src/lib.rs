@@ -33,6 +33,7 @@ mod send;
 mod sighting;
 mod state;
 mod step;
+mod supersede;
 mod timeline;
 mod view;
 mod waves;

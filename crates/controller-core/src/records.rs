@@ -197,6 +197,30 @@ impl Records {
         is_everybodys.then_some(registered)
     }
 
+    /// Whether nobody watches what a plan has moved on a machine: the last one that sent it anything of the module was ended
+    /// before its gate was, and no other plan is there to take its place.
+    pub fn is_left_unwatched(&self, machine: &MachineName, module: &ModuleName) -> bool {
+        let plans = self.plans.values().rev().filter(|plan| plan.move_of(module).is_some());
+        let mut last = None;
+        for plan in plans {
+            match plan.state {
+                PlanState::Queued
+                | PlanState::Sending { .. }
+                | PlanState::Judging { .. }
+                | PlanState::PuttingBack(_) => return false,
+                PlanState::Done { .. }
+                | PlanState::Failed(_)
+                | PlanState::Stopped { .. }
+                | PlanState::Superseded { .. } => {
+                    last = last.or(Some(plan).filter(|plan| plan.sent.contains_key(machine)));
+                }
+            }
+        }
+        last.is_some_and(|last| {
+            matches!(last.state, PlanState::Stopped { .. } | PlanState::Superseded { .. })
+        })
+    }
+
     /// The build of a module for a machine that comes late: what is known to be good and is not on trial. While a plan moves
     /// the module that is what the plan would put back, since nobody would put back a machine that the plan does not know.
     pub fn for_latecomers<'a>(&'a self, module: &'a Module) -> Option<&'a BuildId> {

@@ -1,9 +1,10 @@
-//! A wave is sent: each of its machines is declared the tier's builds, and a gate opens.
+//! A wave is sent: the tier's builds are registered, each machine of the wave is declared them, and a gate opens.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use gate_judge::{Gate, Opening, Pair, Sent, SentTo};
+use inventory::Module;
 use names::{BuildId, MachineName, ModuleName};
 
 use crate::{
@@ -35,6 +36,12 @@ fn sent(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place) -> Option<
     let mut step = Step::new(format!("wave {} of plan {} is sent", place.wave, plan.id));
     let moved: BTreeMap<ModuleName, BuildId> =
         tier.moves.iter().map(|it| (it.module.clone(), it.to.clone())).collect();
+    for it in &tier.moves {
+        let module = state.records.modules.get(&it.module);
+        if let Some(module) = module.filter(|module| module.registered.as_ref() != Some(&it.to)) {
+            step.put(Module { registered: Some(it.to.clone()), ..module.clone() });
+        }
+    }
     for machine in &wave.machines {
         let next = state.compose(machine, &moved);
         // A machine that holds all this already was sent it when it was declared, and has reported on it since.

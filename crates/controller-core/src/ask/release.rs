@@ -8,12 +8,12 @@ use wire::api::{Answer, BuildRef, Pace, Refusal, RefusalKind, Released, Run};
 
 use super::{Asking, Decided, end_plan, rule, unknown};
 use crate::{
-    begin, moved,
+    begin,
     plan::{Asked, Move, Plan, PlanState, Tier},
     record::RecordKey,
     state::State,
     step::{Step, Write},
-    view,
+    supersede, view,
 };
 
 pub(super) fn release(
@@ -223,49 +223,24 @@ fn forget_old(state: &State, step: &mut Step) {
     step.land.extend(old.map(|plan| Write::Delete(RecordKey::Plan(plan.id.clone()))));
 }
 
+/// Keeps a plan. Whose place it takes is found when it is looked at what begins: each of those ends by a write of its own.
 fn make(state: &State, asking: Asking<'_>, plan: Plan) -> Decided {
-    let mut step = Step::new(format!("{} asks for plan {}", asking.sender, plan.id));
-    for older in state.records.plans.values() {
-        let shared: Vec<_> =
-            older.moves().filter(|it| plan.move_of(&it.module).is_some()).collect();
-        let covers = shared.len() == older.moves().count();
-        let place = match &older.state {
-            PlanState::Queued if covers => None,
-            PlanState::Sending { place } | PlanState::Judging { place, .. }
-                if plan.at_once.is_some() && covers =>
-            {
-                Some(*place)
-            }
-            PlanState::Sending { .. } | PlanState::Judging { .. }
-                if plan.at_once.is_some() && !shared.is_empty() =>
-            {
-                return Err(rule(
-                    format!(
-                        "plan {} moves other modules too, which nobody would watch any more",
-                        older.id
-                    ),
-                    format!("end it first: controller plans stop {}", older.id),
-                ));
-            }
-            PlanState::Queued
-            | PlanState::Sending { .. }
-            | PlanState::Judging { .. }
-            | PlanState::PuttingBack(_)
-            | PlanState::Done { .. }
-            | PlanState::Failed(_)
-            | PlanState::Stopped { .. }
-            | PlanState::Superseded { .. } => continue,
-        };
-        let superseded =
-            Plan { state: PlanState::Superseded { by: plan.id.clone(), place }, ..older.clone() };
-        state.tell(&mut step, moved::event(state, asking.now, &superseded));
-        step.put(superseded);
+    let mut others = state.records.plans.values().filter(|other| other.is_moving());
+    let is_torn = |other: &&Plan| {
+        other.moves().any(|it| plan.move_of(&it.module).is_some())
+            && !supersede::takes_place(&plan, other)
+    };
+    if plan.at_once.is_some()
+        && let Some(other) = others.find(is_torn)
+    {
+        return Err(rule(
+            format!("plan {} moves other modules too, which nobody would watch any more", other.id),
+            format!("end it first: controller plans stop {}", other.id),
+        ));
     }
-    let answer = Answer::Released(Box::new(Released {
-        plan: view::plan(state, &plan, asking.now),
-        dry: false,
-    }));
+    let mut step = Step::new(format!("{} asks for plan {}", asking.sender, plan.id));
+    let view = view::plan(state, &plan, asking.now);
     step.put(plan);
     forget_old(state, &mut step);
-    Ok((step, answer))
+    Ok((step, Answer::Released(Box::new(Released { plan: view, dry: false }))))
 }

@@ -193,8 +193,18 @@ proptest! {
             let ended = !plan.is_moving() && !matches!(plan.state, PlanState::Queued | PlanState::PuttingBack(_));
             prop_assert!(ended, "plan {} has not ended: {:?}", plan.id, plan.state);
         }
-        let runs: BTreeSet<_> = (0..MACHINES).map(|nth| fleet.runs(&box_name(nth))).collect();
-        prop_assert_eq!(runs.len(), 1, "every machine runs the same: {:?}", runs);
+        // People can leave a release half way on purpose, so machines may differ; what each runs has passed somewhere, and
+        // what has passed everywhere is everywhere.
+        let module = records.modules.values().next().unwrap();
+        let everybodys = records.released(module);
+        for nth in 0..MACHINES {
+            let machine = box_name(nth).parse().unwrap();
+            let declared = records.declared_build(&machine, &module.name).unwrap();
+            prop_assert!(records.is_proven(declared), "{machine} is left with {declared}");
+            prop_assert!(everybodys.is_none_or(|build| build == declared), "{machine} is left behind");
+            let commit = records.builds[declared].commit.to_string();
+            prop_assert_eq!(fleet.runs(machine.as_str()), Some(commit));
+        }
     }
 }
 

@@ -452,3 +452,21 @@ fn old_plans_make_room_and_what_they_decided_stays() {
     fleet.run(5);
     assert_eq!(fleet.runs("box-2").as_deref(), Some("a"));
 }
+
+#[test]
+fn what_an_ended_plan_moved_is_put_back_when_the_plan_in_its_place_never_begins() {
+    let mut fleet = Fleet::new(3);
+    fleet.with_good_build("a");
+    fleet.register("b");
+    fleet.register("c");
+    fleet.script("b", Behaviour::NeverHealthy);
+    let first = fleet.release("blog@b");
+    fleet.run(3);
+    let second = fleet.try_release("blog@c", Pace::Now { why: "b is wrong".into() }).unwrap();
+    fleet.ask(Ask::Stop { plan: second }).unwrap();
+    fleet.run(30);
+    assert!(!fleet.plan(&first).is_moving());
+    for machine in ["box-1", "box-2", "box-3"] {
+        assert_eq!(fleet.runs(machine).as_deref(), Some("a"), "{machine}");
+    }
+}
