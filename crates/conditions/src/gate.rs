@@ -132,7 +132,7 @@ pub fn observe_gate(rules: &Rules, gate: &FailedGate) -> Option<Observation> {
         source: Some(Source::GATE),
         resolver,
         summary: summary(standing, gate),
-        show: format!("controller why {}", gate.module),
+        show: "controller gates".to_string(),
         resolve: gate.resolve.clone(),
     })
 }

@@ -148,7 +148,7 @@ pub fn observe_witness(rules: &Rules, machine: &str, verdict: &WitnessVerdict) -
             code: Cow::Borrowed(code),
             text: format!("{component} {from} was tried on {machine} ({why}); {words}"),
         },
-        show: format!("controller why {machine}"),
+        show: "controller conditions".to_string(),
         resolve: Vec::new(),
     }
 }

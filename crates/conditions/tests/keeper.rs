@@ -28,7 +28,7 @@ fn seen(kind: Kind, machine: &str) -> Observation {
         source: None,
         resolver: Resolver::System,
         summary: Summary { code: "wrong".into(), text: format!("{machine} is wrong") },
-        show: format!("controller why {machine}"),
+        show: "controller conditions".to_string(),
         resolve: Vec::new(),
     }
 }

@@ -268,7 +268,7 @@ impl Case {
             not_back: not_back.map(|not_back| not_back.code().to_owned()),
             not_why: not_back.map(NotBack::words),
             key: self.observation(rules).map(|observation| observation.key()),
-            show: format!("controller why {}", self.module),
+            show: "controller gates".to_owned(),
         }
     }
 
