@@ -10,7 +10,7 @@ use names::{BuildId, Digest, ModuleName};
 use thiserror::Error;
 use wire::BootId;
 
-use crate::process::{Process, ProcessSpec, StartError};
+use crate::process::{Adopted, Process, ProcessSpec, StartError};
 
 /// A handle on one machine. Cheap to clone; all clones are the same machine.
 pub trait Host: Clone + Send + Sync + 'static {
@@ -22,6 +22,12 @@ pub trait Host: Clone + Send + Sync + 'static {
 
     /// What its clocks say.
     fn clock(&self) -> Clock;
+
+    /// Finds every process that an earlier holder of this host started, in this boot, and whose end nobody has heard. Each
+    /// is told once: to be asked before anything is started, since an error here means that something may run unseen.
+    fn adopt(
+        &self,
+    ) -> impl Future<Output = Result<Vec<Adopted<Self::Process>>, AdoptError>> + Send;
 
     /// Waits until [`Clock::monotonic`] has reached `monotonic`.
     fn sleep_until(&self, monotonic: Duration) -> impl Future<Output = ()> + Send;
@@ -64,6 +70,17 @@ pub struct Bundle {
     /// What it consists of. A name that ends in `.tar` or `.tar.gz` is unpacked into the build's folder, any other is
     /// placed there as an executable file.
     pub artifacts: Vec<Artifact>,
+}
+
+/// Why it is not known what runs here.
+#[derive(Debug, Error)]
+#[error("it cannot be seen what runs here already: {what}")]
+pub struct AdoptError {
+    /// What was being done.
+    pub what: String,
+    /// How it failed.
+    #[source]
+    pub source: Box<dyn StdError + Send + Sync>,
 }
 
 /// Why a build is not installed. Nothing of it is left behind.

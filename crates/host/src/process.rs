@@ -27,7 +27,8 @@ pub struct ProcessSpec {
     pub execution: ExecutionId,
     /// Program and arguments, at least the program; `${PORT}` in an argument becomes the port given.
     pub command: Vec<String>,
-    /// Its environment, beside `PATH` and `PORT`, which the host gives. It inherits nothing else.
+    /// Its environment, beside what the host gives: `PATH`, `PORT` and what it needs to find a process again. It inherits
+    /// nothing else.
     pub environment: BTreeMap<String, String>,
     /// The address that it will listen on; `None`: the host gives it a free port of its own on loopback.
     pub listen: Option<SocketAddr>,
@@ -35,11 +36,42 @@ pub struct ProcessSpec {
     pub user: Option<String>,
     /// What it may use.
     pub limits: Limits,
+    /// Whether it says by itself that it is ready.
+    pub notify: Notify,
+    /// What whoever starts it wants to be told by [`Host::adopt`](crate::Host::adopt). The host keeps it with the process
+    /// and does not look inside.
+    pub keepsake: String,
+}
+
+/// Whether a process says by itself that it is ready, as `sd_notify` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notify {
+    /// It is given no way to.
+    Unheard,
+    /// It is heard: [`Check::Notify`] asks whether it has said so.
+    Heard,
+}
+
+/// A process that an earlier holder of the host started, and everything that is known of it.
+#[derive(Debug, Clone)]
+pub struct Adopted<P> {
+    /// Whose process it is.
+    pub module: ModuleName,
+    /// On which instance.
+    pub instance: InstanceName,
+    /// Which of its resources.
+    pub resource: ResourceName,
+    /// The execution that it belongs to.
+    pub execution: ExecutionId,
+    /// [`ProcessSpec::keepsake`] as it was given.
+    pub keepsake: String,
+    /// The process. It may have ended meanwhile: [`Process::ended`] tells.
+    pub process: P,
 }
 
 /// A handle on one process and everything that descends from it: its *tree*. Cheap to clone.
 ///
-/// When the last handle is gone, and when the process that holds the handles dies, the tree is killed.
+/// The process outlives its handles and whoever holds them: only [`Process::stop`] ends it.
 pub trait Process: Clone + Send + Sync + 'static {
     /// Which process it is.
     fn identity(&self) -> &ProcessIdentity;

@@ -1,7 +1,7 @@
 //! A machine in memory: builds behave by script, and time moves only when the caller moves it.
 //!
-//! One [`SimHost`] is one machine in one boot. Dropping every handle on a simulated process kills it, as the real host
-//! does, so a crashed agent takes its processes along and a restarted one finds its installed builds.
+//! One [`SimHost`] is one machine in one boot. As on the real one, processes outlive the handles on them: a restarted agent
+//! finds its installed builds and adopts what runs.
 
 mod host;
 mod process;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use host::simulated::{BuildScript, Checks, Install, Life, Obstacle, SimHost, Start, Stopping};
-use host::{Bundle, CheckFailed, Exit, Host, InstallError, Process, ProcessSpec, StartError};
+use host::{Bundle, CheckFailed, Exit, Host, InstallError, Notify, Process, ProcessSpec, StartError};
 use inventory::{Artifact, ArtifactName, Check, Limits, Signal, Span, Stop};
 use names::{BuildId, Digest};
 use wire::BootId;
@@ -40,6 +40,8 @@ fn spec() -> ProcessSpec {
         listen: None,
         user: None,
         limits: Limits::default(),
+        notify: Notify::Unheard,
+        keepsake: "web of blog".to_owned(),
     }
 }
 
@@ -145,7 +147,7 @@ async fn a_taken_address_is_told_except_when_the_taker_is_ours_to_stop() {
     let old = host.start(&spec).await.unwrap();
     assert!(matches!(host.verify(&spec, &[]).await, Err(StartError::Port { .. })));
     assert!(host.verify(&spec, std::slice::from_ref(&old)).await.is_ok());
-    drop(old);
+    old.stop(Stop { signal: Signal::Kill, grace: Span::seconds(0) }).await;
     host.occupy("0.0.0.0:80".parse().unwrap());
     assert!(matches!(host.start(&spec).await, Err(StartError::Port { .. })));
     host.vacate("0.0.0.0:80".parse().unwrap());
@@ -162,14 +164,17 @@ async fn a_refused_program_is_seen_before_it_is_started() {
 }
 
 #[tokio::test]
-async fn processes_die_with_the_last_handle_on_them() {
+async fn a_process_outlives_its_handles_and_is_adopted_until_its_end_is_heard() {
     let host = machine(BuildScript::default());
-    let process = running(&host).await;
-    let copy = process.clone();
-    drop(process);
+    drop(running(&host).await);
     assert_eq!(host.alive().len(), 1);
-    drop(copy);
-    assert_eq!(host.alive().len(), 0);
+    let [adopted] = &host.adopt().await.unwrap()[..] else { unreachable!("one process runs") };
+    assert_eq!(adopted.process.identity(), &host.alive()[0].identity);
+    assert_eq!((adopted.resource.as_str(), &*adopted.keepsake), ("web", "web of blog"));
+    host.kill(adopted.process.identity(), Exit::Status(3));
+    let [ended] = &host.adopt().await.unwrap()[..] else { unreachable!("its end is not heard") };
+    assert_eq!(ended.process.ended().await, Exit::Status(3));
+    assert!(host.adopt().await.unwrap().is_empty());
 }
 
 #[tokio::test]

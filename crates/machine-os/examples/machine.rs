@@ -1,10 +1,13 @@
-//! What the tests start: a leash, a workload that answers over HTTP, and an engine that can be killed.
+//! What the tests start: a shim, workloads, and an engine that can be killed.
 
 use std::env;
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use host::{Bundle, Host, Process, ProcessSpec};
 use machine_os::{OsConfig, OsHost};
@@ -13,10 +16,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["leash"] => return machine_os::leash::main(),
+        ["shim"] => return machine_os::shim::main(),
+        ["notify", words] => notify(words),
         ["serve", port, answer] => serve(port, answer),
         ["engine", root, artifacts, bundle] => engine(root, artifacts, bundle),
-        _ => Err("use: leash | serve PORT ANSWER | engine ROOT ARTIFACTS DIGEST".into()),
+        _ => Err("use: shim | serve PORT ANSWER | notify WORDS | engine ROOT ARTIFACTS DIGEST".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,11 +42,22 @@ fn serve(port: &str, answer: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts `./run` of a build of one artifact, says its process number, and waits for ever.
+/// Says something as `sd_notify` does.
+fn notify(words: &str) -> Result<(), Box<dyn Error>> {
+    let name = env::var_os("NOTIFY_SOCKET").and_then(|name| name.into_string().ok());
+    let name = name.as_deref().and_then(|name| name.strip_prefix('@')).ok_or("no socket")?;
+    let to = SocketAddr::from_abstract_name(name)?;
+    UnixDatagram::unbound()?.send_to_addr(words.as_bytes(), &to)?;
+    Ok(())
+}
+
+/// Takes over what runs, or starts `./run` of a build of one artifact, says its process number, and waits for its end.
 fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error>> {
-    let leash = vec![env::current_exe()?.into(), "leash".into()];
+    let shim = vec![env::current_exe()?.into(), "shim".into()];
     let path = env::var_os("PATH").and_then(|path| path.into_string().ok());
-    let config = OsConfig { root: root.into(), artifacts: artifacts.into(), leash, path };
+    let orphan_after = Some(Duration::from_secs(60));
+    let config =
+        OsConfig { root: root.into(), artifacts: artifacts.into(), shim, path, orphan_after };
     let size = std::fs::metadata(format!("{artifacts}/{digest}"))?.len();
     let artifact = inventory::Artifact { name: "run".parse()?, size, digest: digest.parse()? };
     let bundle = Bundle {
@@ -61,12 +76,19 @@ fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error
         listen: None,
         user: None,
         limits: Default::default(),
+        notify: host::Notify::Unheard,
+        keepsake: String::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let host = OsHost::open(config)?;
-        host.install(&bundle).await?;
-        let process = host.start(&spec).await?;
+        let process = match host.adopt().await?.pop() {
+            Some(adopted) => adopted.process,
+            None => {
+                host.install(&bundle).await?;
+                host.start(&spec).await?
+            }
+        };
         writeln!(std::io::stdout(), "{}", process.identity().pid)?;
         process.ended().await;
         Ok(())

@@ -6,14 +6,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use host::{CheckFailed, Exit};
+use host::{CheckFailed, Exit, Notify};
 use rustix::process::Signal;
 use tokio::net::TcpStream;
 
-use crate::engine::Leashed;
+use crate::engine;
 use crate::host::with_port;
-use crate::leash::Errand;
-use crate::output;
+use crate::shim::{Errand, Tie};
 
 pub(crate) use http::http;
 
@@ -31,36 +30,35 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, CheckFailed> {
 pub(crate) fn errand(workload: &Errand, command: &[String], address: SocketAddr) -> Errand {
     Errand {
         command: with_port(command, address.port()),
-        output: workload.output.with_added_extension("check"),
-        title: "check".to_owned(),
+        output: None,
+        notify: Notify::Unheard,
+        tie: Tie::Tethered,
         ..workload.clone()
     }
 }
 
-/// The command ends with status 0. It is on a leash too, so nothing of it stays when its time is up.
+/// The command ends with status 0. It has a shim too, so nothing of it stays when its time is up.
 pub(crate) async fn exec(
-    leash: &[OsString],
+    shim: &[OsString],
     errand: &Errand,
     timeout: Duration,
 ) -> Result<(), CheckFailed> {
     let program = errand.command.first().map(String::as_str).unwrap_or_default();
     let run = async {
-        let started = Leashed::start(leash, errand).await;
-        let leashed = started.map_err(|error| CheckFailed(format!("`{program}`: {error}")))?;
-        match tokio::time::timeout(timeout, leashed.ended()).await {
-            Ok(exit) => Ok(exit),
-            Err(_) => {
-                leashed.stop(Signal::KILL, Duration::ZERO).await;
-                let late = timeout.as_millis();
-                Err(CheckFailed(format!("`{program}` took more than {late} ms and was killed")))
-            }
+        let started = engine::tether(shim, errand).await;
+        let shimmed = started.map_err(|error| CheckFailed(format!("`{program}`: {error}")))?;
+        if tokio::time::timeout(timeout, shimmed.ended()).await.is_err() {
+            shimmed.stop(Signal::KILL, Duration::ZERO).await;
+            let late = timeout.as_millis();
+            let why = format!("`{program}` took more than {late} ms and was killed");
+            return Err(CheckFailed(why));
         }
+        Ok((shimmed.ended().await, shimmed.last_lines().await.pop()))
     };
-    let exit = run.await?;
+    let (exit, last) = run.await?;
     if exit == Exit::Status(0) {
         return Ok(());
     }
-    let last = output::last_lines(&errand.output).pop();
     let said = last.map_or_else(|| "without output".to_owned(), |line| format!("saying: {line}"));
     Err(CheckFailed(format!("`{program}` ended with {exit}, {said}")))
 }

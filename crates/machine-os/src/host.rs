@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use host::{Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
+use host::{AdoptError, Adopted, Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
 use names::{BuildId, ModuleName};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
@@ -19,10 +19,12 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
 use wire::BootId;
 
-use crate::engine::{LeashError, Leashed, OsProcess, dial};
+use crate::engine::{self, Found, OsProcess, ShimError, dial};
+use crate::entry::{self, Keepsake};
 use crate::install;
-use crate::leash::Errand;
 use crate::listeners::{self, Answering};
+use crate::proc;
+use crate::shim::{Errand, Tie};
 use crate::user::{self, User};
 
 /// Where programs are looked for, by workloads too, when the agent's own environment does not say.
@@ -31,14 +33,17 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What a host needs to know.
 #[derive(Debug, Clone)]
 pub struct OsConfig {
-    /// The host's own folder: builds, output. It is made if it is not there.
+    /// The host's own folder: builds, output, shims. It is made if it is not there.
     pub root: PathBuf,
     /// Where artifacts come from: a folder of files named by their digest.
     pub artifacts: PathBuf,
-    /// Program and arguments that come to [`leash::main`](crate::leash::main).
-    pub leash: Vec<OsString>,
+    /// Program and arguments that come to [`shim::main`](crate::shim::main).
+    pub shim: Vec<OsString>,
     /// The `PATH` of workloads; `None`: a plain one.
     pub path: Option<String>,
+    /// How long a workload goes on without any engine; `None`, as in production: for ever. Given a time, it also ends at
+    /// once when nobody could find it any more, because the host's folder was removed.
+    pub orphan_after: Option<Duration>,
 }
 
 /// This machine. Cheap to clone.
@@ -86,9 +91,8 @@ impl OsHost {
         install::clean(&config.root);
         ready(config.root.join("builds"))?;
         ready(config.root.join("output"))?;
-        let boot =
-            fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(OpenError::Boot)?;
-        let boot = BootId(boot.trim().to_owned());
+        ready(entry::all(&config.root))?;
+        let boot = BootId(proc::boot().map_err(OpenError::Boot)?);
         Ok(Self { inner: Arc::new(Inner { config, boot }) })
     }
 
@@ -119,26 +123,27 @@ impl OsHost {
         spec: &ProcessSpec,
         user: Option<User>,
         port: u16,
-    ) -> Result<Errand, StartError> {
+    ) -> Errand {
         let output = self.inner.config.root.join("output");
         let output = output.join(spec.module.as_str()).join(spec.instance.as_str());
         let made = output.clone();
-        spawn_blocking(move || fs::create_dir_all(made))
-            .await
-            .map_err(failed("a task"))?
-            .map_err(failed("making the folder for its output"))?;
+        // A log that has no place is lost, and keeps nobody from running.
+        let _ = spawn_blocking(move || fs::create_dir_all(made)).await;
         let mut environment = BTreeMap::from([("PATH".to_owned(), self.path().to_owned())]);
         environment.extend(spec.environment.clone());
         environment.insert("PORT".to_owned(), port.to_string());
-        Ok(Errand {
+        Errand {
             command: with_port(&spec.command, port),
             environment,
             folder: self.build_folder(&spec.module, &spec.build),
             user,
-            files: spec.limits.files,
-            output: output.join(format!("{}.log", spec.resource)),
+            limits: spec.limits,
+            output: Some(output.join(format!("{}.log", spec.resource))),
+            execution: spec.execution.to_string(),
             title: format!("execution {} of build {}", spec.execution, spec.build),
-        })
+            notify: spec.notify,
+            tie: Tie::Standing { orphan_after: self.inner.config.orphan_after },
+        }
     }
 }
 
@@ -191,20 +196,46 @@ impl Host for OsHost {
             Ok((user, address?))
         });
         let (user, address) = looked.await.map_err(failed("a task"))??;
-        let errand = self.errand(spec, user, address.port()).await?;
-        let leash = self.inner.config.leash.clone();
-        let leashed = Leashed::start(&leash, &errand).await.map_err(|error| match error {
-            LeashError::Refused(why) => {
-                let program = spec.command.first().cloned().unwrap_or_default();
-                StartError::Program { program, why }
+        let errand = self.errand(spec, user, address.port()).await;
+        let keepsake = Keepsake {
+            module: spec.module.clone(),
+            instance: spec.instance.clone(),
+            resource: spec.resource.clone(),
+            execution: spec.execution.clone(),
+            address,
+            words: spec.keepsake.clone(),
+        };
+        let OsConfig { shim, root, .. } = &self.inner.config;
+        let shimmed = engine::stand(shim, root, keepsake, &errand).await.map_err(|error| {
+            let program = || spec.command.first().cloned().unwrap_or_default();
+            match error {
+                ShimError::Refused(why) => StartError::Program { program: program(), why },
+                ShimError::ZeroByte => {
+                    StartError::Program { program: program(), why: error.to_string() }
+                }
+                ShimError::NoShim
+                | ShimError::Folder(_)
+                | ShimError::Spawn(_)
+                | ShimError::Speak(_)
+                | ShimError::Silent => failed("starting its shim")(error),
             }
-            LeashError::NoLeash
-            | LeashError::Spawn(_)
-            | LeashError::Pipe(_)
-            | LeashError::Errand(_)
-            | LeashError::Silent => failed("starting its leash")(error),
         })?;
-        Ok(OsProcess::new(leash, errand, leashed, self.boot(), address))
+        Ok(OsProcess::new(shim.clone(), errand, shimmed, self.boot(), address))
+    }
+
+    async fn adopt(&self) -> Result<Vec<Adopted<OsProcess>>, AdoptError> {
+        let found = engine::adopt(&self.inner.config.root, &self.inner.boot.0).await;
+        let found = found.map_err(|source| AdoptError {
+            what: "reading the folder of shims".to_owned(),
+            source: source.into(),
+        })?;
+        let adopted = |found: Found| {
+            let Keepsake { module, instance, resource, execution, address, words } = found.keepsake;
+            let shim = self.inner.config.shim.clone();
+            let process = OsProcess::new(shim, found.errand, found.shimmed, self.boot(), address);
+            Adopted { module, instance, resource, execution, keepsake: words, process }
+        };
+        Ok(found.into_iter().map(adopted).collect())
     }
 }
 

@@ -1,24 +1,27 @@
-//! The real machine: builds on its disk, and its processes, each with its tree on a *leash*.
+//! The real machine: builds on its disk, and its processes, each with its tree in a *shim*.
 //!
-//! A leash is a tiny process of its own, one per workload: this very program started again, in [`leash::main`]. It owns
-//! the workload's tree, its output and its exit status, and holds a pipe from the engine. When that pipe closes, because
-//! the engine let go of the process or died by whatever cause, the leash kills the whole tree and ends. So nothing that
-//! an engine started outlives it.
+//! A shim is a small process of its own, one per workload: this very program started again, in [`shim::main`]. It owns the
+//! workload's tree, its output and its exit status, and it outlives the engine: whatever becomes of that, workloads notice
+//! nothing. The next engine finds the shims by their folders and takes hold of them ([`host::Host::adopt`]).
 //!
-//! The leash is the seam at which a shim, which outlives the engine, can take its place: [`leash`] is one side of the
-//! words they exchange, `engine` the other, and nothing else knows how a workload is held.
+//! [`shim`] is one side of the words that the two exchange, `engine` the other, `entry` the folder between them, and nothing
+//! else knows how a workload is held.
 //!
-//! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks are *not* enforced here: both need a
-//! control group of the workload's own.
+//! A shim that is killed takes nothing along. Its engine, or the next one, kills what is left of the workload, which is found
+//! by its control group, by a mark in its environment and by its session; that counts as an end of an unknown kind.
+//!
+//! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks need a control group of the workload's
+//! own with those controllers; where there is none, the workload's log says so.
 
 mod check;
 mod engine;
+mod entry;
 mod host;
 mod install;
-pub mod leash;
 mod listeners;
 mod output;
 mod proc;
+pub mod shim;
 mod user;
 
 pub use engine::OsProcess;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that has grown to this size becomes the older of two. Two of them hold what is needed to see why something
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// How much of the newest output is looked at for the last lines.
-const TAIL_BYTES: u64 = 16 * 1024;
+const TAIL_BYTES: usize = 16 * 1024;
 
 /// How many lines are the last ones, and how much of each is told.
 const LINES_MAX: usize = 20;
@@ -19,33 +19,86 @@ const LINE_CHARS_MAX: usize = 400;
 /// Stands before the output of each process of one resource, so that nobody takes one's last words for another's.
 const MARK: &str = "=== bellwether: ";
 
-/// The output of one resource, as it is written.
+/// The output of one process on disk. What cannot be written is lost: nobody waits for a log.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct Log {
     path: PathBuf,
-    file: File,
+    /// What stands at its beginning, so that nobody takes one process's words for another's.
+    head: String,
+    file: Option<File>,
     bytes: u64,
 }
 
-impl Output {
+impl Log {
     /// Goes on after what earlier processes of the resource wrote.
-    pub(crate) fn open(path: PathBuf, title: &str) -> io::Result<Self> {
-        let file = append(&path)?;
-        let bytes = file.metadata()?.len();
-        let mut output = Self { path, file, bytes };
-        output.write(format!("{MARK}{title}\n").as_bytes())?;
-        Ok(output)
+    pub(crate) fn new(path: PathBuf, title: &str, notes: &[String]) -> Self {
+        let notes = notes.iter().map(String::as_str);
+        let head = notes.chain([title]).map(|line| format!("{MARK}{line}\n")).collect();
+        let mut log = Self { path, head, file: None, bytes: 0 };
+        log.write(b"");
+        log
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.bytes >= FILE_BYTES_MAX {
-            fs::rename(&self.path, older(&self.path))?;
-            self.file = append(&self.path)?;
-            self.bytes = 0;
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        // A file that was removed takes space that nobody sees and holds what nobody reads.
+        if self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|file| file.nlink() == 0)) {
+            self.file = None;
         }
-        self.file.write_all(bytes)?;
-        self.bytes += bytes.len() as u64;
-        Ok(())
+        if self.bytes >= FILE_BYTES_MAX {
+            self.turn();
+        }
+        if self.file.is_none() {
+            self.open();
+        }
+        if let Some(file) = &mut self.file
+            && file.write_all(bytes).is_ok()
+        {
+            self.bytes += bytes.len() as u64;
+        }
+    }
+
+    /// Begins a new file; where the folder takes none, the same one again.
+    fn turn(&mut self) {
+        match fs::rename(&self.path, older(&self.path)) {
+            Ok(()) => self.file = None,
+            Err(_) => {
+                let emptied = self.file.as_ref().map(|file| file.set_len(0));
+                if !matches!(emptied, Some(Ok(()))) {
+                    self.file = None;
+                }
+            }
+        }
+        self.bytes = 0;
+    }
+
+    fn open(&mut self) {
+        let Ok(mut file) = append(&self.path) else { return };
+        self.bytes = file.metadata().map_or(0, |file| file.len());
+        if file.write_all(self.head.as_bytes()).is_ok() {
+            self.bytes += self.head.len() as u64;
+        }
+        self.file = Some(file);
+    }
+}
+
+/// The newest output in memory: what is told of it does not hang on any disk.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let last = bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        self.bytes.extend_from_slice(last);
+        if self.bytes.len() > 2 * TAIL_BYTES {
+            self.bytes.drain(..self.bytes.len() - TAIL_BYTES);
+        }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let begin = self.bytes.len().saturating_sub(TAIL_BYTES);
+        lines(&String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()))
     }
 }
 
@@ -75,10 +128,10 @@ fn older(path: &Path) -> PathBuf {
 
 fn tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
-    let begin = file.metadata()?.len().saturating_sub(TAIL_BYTES);
+    let begin = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);
     file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    file.take(TAIL_BYTES as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -86,17 +139,20 @@ fn tail(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn many() -> String {
+        (0..100).map(|n| format!("{n} {}\n", "x".repeat(1_000))).collect()
+    }
+
     #[test]
     fn the_last_lines_are_those_of_the_newest_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("web.log");
-        Output::open(path.clone(), "a1-1").unwrap().write(b"old words\n").unwrap();
-        let mut output = Output::open(path.clone(), "a1-1").unwrap();
+        Log::new(path.clone(), "a1-1", &[]).write(b"old words\n");
+        let mut log = Log::new(path.clone(), "a1-1", &["a note".to_owned()]);
         assert_eq!(last_lines(&path), Vec::<String>::new());
-        output.write(b"one\ntwo").unwrap();
+        log.write(b"one\ntwo");
         assert_eq!(last_lines(&path), ["one", "two"]);
-        let many: String = (0..100).map(|n| format!("{n} {}\n", "x".repeat(1_000))).collect();
-        output.write(many.as_bytes()).unwrap();
+        log.write(many().as_bytes());
         let last = last_lines(&path);
         assert!(last.len() <= LINES_MAX && last.iter().all(|line| line.len() <= LINE_CHARS_MAX));
         assert!(last.last().unwrap().starts_with("99 "));
@@ -106,21 +162,45 @@ mod tests {
     fn two_bounded_files_hold_the_newest_output() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("web.log");
-        let mut output = Output::open(path.clone(), "a1-1").unwrap();
+        let mut log = Log::new(path.clone(), "a1-1", &[]);
         let block = [b'x'; 64 * 1024];
         for _ in 0..50 {
-            output.write(&block).unwrap();
+            log.write(&block);
         }
-        output.write(b"\nthe end\n").unwrap();
-        let bytes: Vec<u64> = folder
-            .path()
-            .read_dir()
-            .unwrap()
-            .map(|file| file.unwrap().metadata().unwrap().len())
-            .collect();
+        log.write(b"\nthe end\n");
+        let files = folder.path().read_dir().unwrap();
+        let bytes: Vec<u64> = files.map(|file| file.unwrap().metadata().unwrap().len()).collect();
         assert_eq!(bytes.len(), 2);
-        assert!(bytes.iter().all(|bytes| *bytes <= FILE_BYTES_MAX + 64 * 1024), "{bytes:?}");
+        assert!(bytes.iter().all(|bytes| *bytes <= FILE_BYTES_MAX + 65 * 1024), "{bytes:?}");
         assert_eq!(last_lines(&path).last().unwrap(), "the end");
+    }
+
+    #[test]
+    fn a_log_that_is_removed_begins_again_and_one_without_a_place_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("web.log");
+        let mut log = Log::new(path.clone(), "a1-1", &[]);
+        log.write(b"one\n");
+        fs::remove_file(&path).unwrap();
+        log.write(b"two\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{MARK}a1-1\ntwo\n"));
+        let mut lost = Log::new(folder.path().join("nowhere/web.log"), "a1-1", &[]);
+        lost.write(b"one\n");
+        assert!(!folder.path().join("nowhere").exists());
+    }
+
+    #[test]
+    fn the_tail_is_the_newest_output_and_bounded() {
+        let mut tail = Tail::default();
+        tail.push(b"one\n\xfftwo");
+        assert_eq!(tail.lines(), ["one", "\u{fffd}two"]);
+        for _ in 0..1_000 {
+            tail.push(&[b'x'; 50_000]);
+        }
+        assert!(tail.bytes.len() <= 2 * TAIL_BYTES);
+        assert_eq!(tail.lines(), ["x".repeat(LINE_CHARS_MAX)]);
+        many().as_bytes().chunks(7).for_each(|chunk| tail.push(chunk));
+        assert!(tail.lines().last().unwrap().starts_with("99 "));
     }
 
     #[test]

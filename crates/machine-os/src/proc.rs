@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// One process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +43,26 @@ pub(crate) fn descendants(of: u32) -> io::Result<Vec<Stat>> {
     Ok(descend(of, &all()?))
 }
 
-/// Everything in a session.
-pub(crate) fn session(id: u32) -> io::Result<Vec<Stat>> {
-    Ok(all()?.into_values().filter(|one| one.session == id).collect())
+/// Which boot this is.
+pub(crate) fn boot() -> io::Result<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(boot.trim().to_owned())
+}
+
+/// How long a process is up that was started so many clock ticks after boot.
+pub(crate) fn up_for(started: u64) -> Duration {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(tv_sec).unwrap_or(0);
+    let since_boot = Duration::new(seconds, u32::try_from(tv_nsec).unwrap_or(0));
+    let ticks_a_second = clock_ticks_per_second().max(1);
+    let begun = Duration::from_millis(started.saturating_mul(1_000) / ticks_a_second);
+    since_boot.saturating_sub(begun)
+}
+
+/// Whether a process was started with this variable in its environment.
+pub(crate) fn carries(pid: u32, variable: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
 }
 
 /// Sends a signal to exactly this process: not to another that was given its number meanwhile. That it is gone, or is not

@@ -7,7 +7,7 @@ pub(crate) const NOT_ROOT: &str =
     "only an agent that runs as root can start a process of another user";
 
 /// A user and its group, by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) uid: u32,
     pub(crate) gid: u32,

@@ -9,8 +9,8 @@ use names::{BuildId, ModuleName};
 use tokio::sync::watch;
 use wire::{BootId, ProcessIdentity};
 
-use crate::port::{Bundle, Clock, Host, InstallError};
-use crate::process::{Exit, ProcessSpec, StartError};
+use crate::port::{AdoptError, Bundle, Clock, Host, InstallError};
+use crate::process::{Adopted, Exit, ProcessSpec, StartError};
 use crate::simulated::process::SimProcess;
 use crate::simulated::script::{BuildScript, Install, Life, Obstacle, Start};
 use crate::simulated::world::{Entry, FIRST_PORT, Started, World};
@@ -114,6 +114,16 @@ impl Host for SimHost {
         Clock { monotonic: world.now, wall }
     }
 
+    async fn adopt(&self) -> Result<Vec<Adopted<SimProcess>>, AdoptError> {
+        let adopted = |started: &Started| {
+            let ProcessSpec { module, instance, resource, execution, keepsake, .. } =
+                started.spec.clone();
+            let process = SimProcess::new(self.world.clone(), started.clone());
+            Adopted { module, instance, resource, execution, keepsake, process }
+        };
+        Ok(self.world.borrow().unheard().map(adopted).collect())
+    }
+
     async fn sleep_until(&self, monotonic: Duration) {
         let mut seen = self.world.subscribe();
         // The sender lives as long as this handle, so the wait ends only when its time has come.
@@ -188,7 +198,7 @@ fn begin(world: &mut World, spec: &ProcessSpec, life: Life) -> Started {
         Life::Endless => None,
         Life::EndsAfter(span, exit) => Some((world.now.saturating_add(span), exit)),
     };
-    world.processes.insert(pid, Entry { started: started.clone(), end });
+    world.processes.insert(pid, Entry { started: started.clone(), end, is_heard: false });
     started
 }
 

@@ -13,7 +13,7 @@ use crate::process::{CheckFailed, Exit, Process};
 use crate::simulated::script::{BuildScript, Checks, Stopping};
 use crate::simulated::world::{Started, World};
 
-/// A process of a simulated machine. It dies with the last handle on it.
+/// A process of a simulated machine. It outlives the handles on it.
 #[derive(Debug, Clone)]
 pub struct SimProcess {
     held: Arc<Held>,
@@ -49,10 +49,15 @@ impl Process for SimProcess {
 
     async fn ended(&self) -> Exit {
         let mut seen = self.held.world.subscribe();
-        match seen.wait_for(|world| world.exit(self.pid()).is_some()).await {
+        let exit = match seen.wait_for(|world| world.exit(self.pid()).is_some()).await {
             Ok(world) => world.exit(self.pid()).unwrap_or(Exit::Unknown),
             Err(_) => Exit::Unknown,
-        }
+        };
+        self.held.world.send_if_modified(|world| {
+            world.hear(self.pid());
+            false
+        });
+        exit
     }
 
     async fn stop(&self, how: Stop) {
@@ -94,13 +99,6 @@ impl Process for SimProcess {
     async fn last_lines(&self) -> Vec<String> {
         let spec = &self.held.started.spec;
         vec![format!("{} of build {} was here", spec.resource, spec.build.short())]
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let pid = self.started.identity.pid;
-        self.world.send_modify(|world| world.end(pid, world.now, Exit::Signal(9)));
     }
 }
 

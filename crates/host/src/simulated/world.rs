@@ -44,6 +44,8 @@ pub(super) struct Entry {
     pub(super) started: Started,
     /// When it ends and how, as far as is settled.
     pub(super) end: Option<(Duration, Exit)>,
+    /// Whether somebody was told of its end.
+    pub(super) is_heard: bool,
 }
 
 impl World {
@@ -84,6 +86,18 @@ impl World {
         {
             entry.end = Some((at, exit));
         }
+    }
+
+    /// Somebody was told of a process's end.
+    pub(super) fn hear(&mut self, pid: u32) {
+        if let Some(entry) = self.processes.get_mut(&pid) {
+            entry.is_heard = true;
+        }
+    }
+
+    /// Every process that is alive, or of whose end nobody was told.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = &Started> {
+        self.processes.values().filter(|entry| !entry.is_heard).map(|entry| &entry.started)
     }
 
     pub(super) fn exit(&self, pid: u32) -> Option<Exit> {

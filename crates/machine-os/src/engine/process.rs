@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +12,13 @@ use tokio::task::spawn_blocking;
 use wire::ProcessIdentity;
 
 use crate::check;
-use crate::engine::Leashed;
-use crate::leash::Errand;
+use crate::engine::Shimmed;
+use crate::entry::Who;
 use crate::listeners::{self, Answering};
-use crate::output;
+use crate::proc;
+use crate::shim::{Errand, Fact, Order, Readiness};
 
-/// A process that the real machine runs. Its tree is killed with the last handle on it.
+/// A process that the real machine runs. It outlives the handles on it.
 #[derive(Debug, Clone)]
 pub struct OsProcess {
     held: Arc<Held>,
@@ -26,38 +26,37 @@ pub struct OsProcess {
 
 #[derive(Debug)]
 struct Held {
-    leash: Vec<OsString>,
+    /// What starts the shims of its checks.
+    shim: Vec<OsString>,
     errand: Errand,
-    leashed: Leashed,
+    shimmed: Shimmed,
     identity: ProcessIdentity,
     address: SocketAddr,
-    /// On the clock that the port calls monotonic.
-    up_since: Duration,
 }
 
 impl OsProcess {
     pub(crate) fn new(
-        leash: Vec<OsString>,
+        shim: Vec<OsString>,
         errand: Errand,
-        leashed: Leashed,
+        shimmed: Shimmed,
         boot: wire::BootId,
         address: SocketAddr,
     ) -> Self {
-        let identity = ProcessIdentity { pid: leashed.pid(), started: leashed.started(), boot };
-        let up_since = crate::host::monotonic();
-        Self { held: Arc::new(Held { leash, errand, leashed, identity, address, up_since }) }
+        let Who { pid, started } = shimmed.workload();
+        let identity = ProcessIdentity { pid, started, boot };
+        Self { held: Arc::new(Held { shim, errand, shimmed, identity, address }) }
     }
 
     /// The numbers of its tree.
     pub(crate) fn tree(&self) -> Vec<u32> {
-        self.held.leashed.tree()
+        self.held.shimmed.tree()
     }
 
     /// Fails unless this process is alive and, given an address, alone answers there.
     async fn is_answering(&self, address: Option<SocketAddr>) -> Result<(), CheckFailed> {
         let process = self.clone();
         let found = spawn_blocking(move || {
-            if !process.held.leashed.is_alive() {
+            if !process.held.shimmed.is_alive() {
                 return Err("the process is gone");
             }
             match address.map(|address| process.answering(address)) {
@@ -102,25 +101,36 @@ impl OsProcess {
             Check::Exec(command) => {
                 self.is_answering(None).await?;
                 let errand = check::errand(&self.held.errand, command, self.held.address);
-                check::exec(&self.held.leash, &errand, timeout).await?;
+                check::exec(&self.held.shim, &errand, timeout).await?;
                 self.is_answering(None).await
             }
             Check::Alive(span) => {
                 self.is_answering(None).await?;
-                let up = crate::host::monotonic().saturating_sub(self.held.up_since);
+                let up = proc::up_for(self.held.identity.started);
                 if up >= span.as_duration() {
                     return Ok(());
                 }
                 Err(CheckFailed(format!("it is up for less than {span}")))
             }
-            Check::Notify => Err(CheckFailed(
-                "this machine has no way to hear what it says of itself".to_owned(),
-            )),
+            Check::Notify => {
+                self.is_answering(None).await?;
+                self.is_ready().await
+            }
         }
     }
 
-    fn output(&self) -> PathBuf {
-        self.held.errand.output.clone()
+    /// Whether it has said that it is.
+    async fn is_ready(&self) -> Result<(), CheckFailed> {
+        match self.held.shimmed.ask(Order::Status).await {
+            Some(Fact::Status { readiness: Readiness::Ready, .. }) => Ok(()),
+            Some(Fact::Status { readiness: Readiness::NotReady, words }) if words.is_empty() => {
+                Err(CheckFailed("it has not said that it is ready".to_owned()))
+            }
+            Some(Fact::Status { readiness: Readiness::NotReady, words }) => {
+                Err(CheckFailed(format!("it has not said that it is ready; it says: {words}")))
+            }
+            _ => Err(CheckFailed("its shim does not answer".to_owned())),
+        }
     }
 }
 
@@ -134,11 +144,11 @@ impl Process for OsProcess {
     }
 
     async fn ended(&self) -> Exit {
-        self.held.leashed.ended().await
+        self.held.shimmed.ended().await
     }
 
     async fn stop(&self, how: Stop) {
-        self.held.leashed.stop(signal(how.signal), how.grace.as_duration()).await;
+        self.held.shimmed.stop(signal(how.signal), how.grace.as_duration()).await;
     }
 
     async fn check(&self, what: &Check, timeout: Duration) -> Result<(), CheckFailed> {
@@ -154,8 +164,7 @@ impl Process for OsProcess {
     }
 
     async fn last_lines(&self) -> Vec<String> {
-        let path = self.output();
-        spawn_blocking(move || output::last_lines(&path)).await.unwrap_or_default()
+        self.held.shimmed.last_lines().await
     }
 }
 

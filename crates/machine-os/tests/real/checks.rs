@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::machine::{Machine, is_alive, program, spec, until};
 use host::{CheckFailed, Host, Process, ProcessSpec, StartError};
-use inventory::{Check, Span};
+use inventory::{Check, Span, Stop};
 use machine_os::OsProcess;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -175,6 +175,6 @@ async fn a_stranger_on_the_port_is_told_and_our_own_is_not_in_the_way() {
     assert!(machine.host.verify(&taken, std::slice::from_ref(&old)).await.is_ok());
     let elsewhere = ProcessSpec { listen: Some("192.0.2.1:80".parse().unwrap()), ..spec() };
     assert!(matches!(machine.host.verify(&elsewhere, &[]).await, Err(StartError::Port { .. })));
-    drop(old);
+    old.stop(Stop { signal: inventory::Signal::Kill, grace: Span::seconds(0) }).await;
     until("the port is free again", || TcpListener::bind(address).ok()).await;
 }

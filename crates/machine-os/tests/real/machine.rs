@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::{Bundle, Host, InstallError, ProcessSpec};
+use host::{Bundle, Host, InstallError, Notify, ProcessSpec};
 use inventory::Artifact;
 use machine_os::{OsConfig, OsHost, OsProcess};
 use names::Digest;
@@ -59,8 +59,11 @@ impl Machine {
 pub(crate) fn open(folder: &Path, root: &Path) -> OsHost {
     let artifacts = folder.join("artifacts");
     fs::create_dir_all(&artifacts).unwrap();
-    let leash = vec![program().into(), "leash".into()];
-    OsHost::open(OsConfig { root: root.to_owned(), artifacts, leash, path: None }).unwrap()
+    let shim = vec![program().into(), "shim".into()];
+    // With its folder, whatever a test left running ends.
+    let orphan_after = Some(Duration::from_secs(60));
+    let root = root.to_owned();
+    OsHost::open(OsConfig { root, artifacts, shim, path: None, orphan_after }).unwrap()
 }
 
 /// The example `machine`, which is built with the tests and lies beside them.
@@ -93,6 +96,8 @@ pub(crate) fn spec() -> ProcessSpec {
         listen: None,
         user: None,
         limits: Default::default(),
+        notify: Notify::Unheard,
+        keepsake: "web of blog".to_owned(),
     }
 }
 

@@ -1,17 +1,14 @@
 //! Real processes: their identity, their end, and that nothing of them is ever left.
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::machine::{Machine, is_alive, spec, until};
+use crate::machine::{Machine, is_alive, spec};
 use host::{Exit, Host, Process, ProcessSpec, StartError};
 use inventory::{Limits, Signal, Span, Stop};
 use machine_os::OsProcess;
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Pid, kill_process};
 
 const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
 
@@ -106,59 +103,6 @@ async fn what_a_workload_leaves_behind_is_gone_before_its_end_is_told() {
     assert_eq!(process.ended().await, Exit::Status(7));
     let pids = pids(&process, 1).await;
     assert!(!is_alive(pids[0]));
-}
-
-#[tokio::test]
-async fn a_process_dies_with_the_last_handle_on_it() {
-    let machine = Machine::new();
-    let process = machine.run("setsid sleep 1000 & echo $!; echo $$; wait").await;
-    let pids = pids(&process, 2).await;
-    let copy = process.clone();
-    drop(process);
-    assert!(pids.iter().all(|pid| is_alive(*pid)));
-    drop(copy);
-    until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
-}
-
-#[tokio::test]
-async fn an_engine_killed_by_kill_9_leaves_no_process() {
-    let machine = Machine::new();
-    let folder = machine.folder.path();
-    let script = b"#!/bin/sh\nsetsid sleep 1000 & echo $!; echo $$; trap '' TERM HUP; sleep 1000; sleep 1000";
-    let artifact = machine.artifact("run", script);
-    let mut engine = Command::new(crate::machine::program())
-        .arg("engine")
-        .args([folder.join("engine"), folder.join("artifacts")])
-        .arg(artifact.digest.as_str())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(engine.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let main: u32 = line.trim().parse().unwrap();
-    let log = folder.join("engine/output/blog/blog-1/web.log");
-    let pids = until("both have said their numbers", || {
-        let log = fs::read_to_string(&log).ok()?;
-        let pids: Vec<u32> = log.lines().filter_map(|line| line.parse().ok()).collect();
-        (pids.len() == 2).then_some(pids)
-    });
-    let pids = pids.await;
-    assert!(pids.contains(&main) && pids.iter().all(|pid| is_alive(*pid)));
-    engine.kill().unwrap();
-    engine.wait().unwrap();
-    until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
-}
-
-#[tokio::test]
-async fn a_leash_that_is_killed_takes_its_workload_along() {
-    let machine = Machine::new();
-    let process = machine.run("sleep 1000 & echo $!; echo $$; wait").await;
-    let pids = pids(&process, 2).await;
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
-    let leash = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
-    kill_process(Pid::from_raw(leash).unwrap(), rustix::process::Signal::KILL).unwrap();
-    assert_eq!(process.ended().await, Exit::Unknown);
-    assert!(!pids.iter().any(|pid| is_alive(*pid)));
 }
 
 #[tokio::test]

@@ -1,0 +1,192 @@
+//! Holding one workload, from the errand to its end.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use host::Notify;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::entry::{self, Identity, Who};
+use crate::output::{Log, Tail};
+use crate::proc;
+use crate::shim::engines::Engine;
+use crate::shim::errand::{Errand, Tie};
+use crate::shim::group::{self, Group};
+use crate::shim::notify::Ears;
+use crate::shim::reap::{self, Note};
+use crate::shim::watch::Watch;
+use crate::shim::words::{Fact, Order};
+use crate::shim::{MARK, descriptors};
+
+/// A shim's folder, which is the one it works in: reached so, it needs no path and is not mistaken for a later one of the
+/// same name.
+const HERE: &str = ".";
+
+/// Starts the workload and returns when nothing of it is left. An error says why it was not started.
+pub(super) fn hold(errand: &Errand, engine: &mut UnixStream) -> Result<(), String> {
+    // A session of its own keeps the terminal's signals away, and is one way of finding what a shim that was killed left.
+    rustix::process::setsid().map_err(|error| format!("no session of its own: {error}"))?;
+    descriptors::keep_from_workloads()
+        .map_err(|error| format!("descriptors cannot be listed: {error}"))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| format!("descendants cannot be waited for: {error}"))?;
+    let me = proc::stat(std::process::id()).ok_or("this process cannot be seen in /proc")?;
+    let me = Who { pid: me.pid, started: me.started };
+    let group = Group::make(&format!("bellwether-{}.{}", me.pid, me.started));
+    let held = prepared(errand, engine, me, group.as_ref());
+    if let Some(group) = &group {
+        group::remove(group.path());
+    }
+    held
+}
+
+fn prepared(
+    errand: &Errand,
+    engine: &mut UnixStream,
+    shim: Who,
+    group: Option<&Group>,
+) -> Result<(), String> {
+    let boot = proc::boot().map_err(|error| format!("the boot cannot be told: {error}"))?;
+    let group_path = group.map(|group| group.path().to_owned());
+    let mut identity = Identity { shim, boot, group: group_path, workload: None };
+    let listener = match errand.tie {
+        Tie::Tethered => None,
+        Tie::Standing { .. } => {
+            let found = findable(&identity);
+            Some(found.map_err(|error| format!("its folder cannot be written: {error}"))?)
+        }
+    };
+    let ears = match errand.notify {
+        Notify::Unheard => None,
+        Notify::Heard => {
+            let uid = errand.user.map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
+            let ears = Ears::open(&format!("bellwether-{}.{}", shim.pid, shim.started), uid);
+            Some(ears.map_err(|error| format!("it could not be heard: {error}"))?)
+        }
+    };
+    let notes = group::limit(group, errand.limits);
+    wait_for_go(engine)?;
+
+    let (reader, main) = limited(errand, || {
+        let start = || spawn(errand, shim, ears.as_ref());
+        group.map_or_else(start, |group| group.within(start))
+    })?;
+    // It was not waited for, so even if it has ended already it is still listed.
+    let started = proc::stat(main.as_raw_nonzero().get().unsigned_abs()).map_or(0, |one| one.started);
+    let workload = Who { pid: main.as_raw_nonzero().get().unsigned_abs(), started };
+    identity.workload = Some(workload);
+    if listener.is_some() {
+        // Whoever connects is told as well; on disk it is for when this process is gone too.
+        let _ = identity.write(Path::new(HERE));
+    }
+    let execution = errand.execution.clone();
+    let started = Fact::Started { pid: workload.pid, started: workload.started, execution };
+
+    let broken = |error: io::Error| format!("it cannot be held: {error}");
+    let (woken, mut wake) = io::pipe().map_err(broken)?;
+    let tail = Arc::new(Mutex::new(Tail::default()));
+    reap::reap(wake.try_clone().map_err(broken)?).map_err(broken)?;
+    let log = errand.output.clone().map(|path| Log::new(path, &errand.title, &notes));
+    let taking = Arc::clone(&tail);
+    thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(move || {
+            pump(reader, log, &taking);
+            Note::OutputDone.send(&mut wake);
+        })
+        .map_err(broken)?;
+    let mut first = Engine::new(engine.try_clone().map_err(broken)?).map_err(broken)?;
+    // An engine that is gone by now is one that the next will replace.
+    let _ = first.say(&started);
+    let watch = Watch { started, group, listener, ears, tail, woken, tie: errand.tie };
+    watch.run(main, first);
+    Ok(())
+}
+
+/// From now on another engine can find this process. Its socket is for this user; who connects is looked at besides.
+fn findable(identity: &Identity) -> io::Result<UnixListener> {
+    identity.write(Path::new(HERE))?;
+    let listener = UnixListener::bind(entry::SOCKET)?;
+    fs::set_permissions(entry::SOCKET, fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// An engine that dies before it says so has started nothing.
+fn wait_for_go(engine: &mut UnixStream) -> Result<(), String> {
+    let gone = |error: io::Error| format!("the engine is gone: {error}");
+    io::Write::write_all(engine, format!("{}\n", Fact::Ready).as_bytes()).map_err(gone)?;
+    let mut line = String::new();
+    BufReader::with_capacity(64, &*engine).read_line(&mut line).map_err(gone)?;
+    match line.trim_end().parse() {
+        Ok(Order::Go) => Ok(()),
+        Ok(_) | Err(_) => Err("the engine did not say go".to_owned()),
+    }
+}
+
+/// Starts something under the errand's limit on open files, which a child inherits, and lifts it again for this process as
+/// far as that is allowed.
+fn limited<T>(errand: &Errand, start: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let Some(files) = errand.limits.files else { return start() };
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: Some(files) })
+        .map_err(|error| format!("the limit of {files} open files cannot be set: {error}"))?;
+    let started = start();
+    let _ = setrlimit(Resource::Nofile, before);
+    started
+}
+
+/// Starts the workload with its output in a pipe.
+fn spawn(errand: &Errand, shim: Who, ears: Option<&Ears>) -> Result<(PipeReader, Pid), String> {
+    let (program, arguments) = errand.command.split_first().ok_or("there is no program")?;
+    let pipe = || -> io::Result<_> {
+        let (reader, writer) = io::pipe()?;
+        Ok((reader, writer.try_clone()?, writer))
+    };
+    let (reader, out, err) = pipe().map_err(|error| format!("no pipe: {error}"))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(&errand.environment)
+        .env(MARK, format!("{}.{}", shim.pid, shim.started))
+        .envs(ears.map(|ears| ("NOTIFY_SOCKET", ears.address())))
+        .current_dir(&errand.folder)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .process_group(0);
+    if let Some(user) = errand.user {
+        // The standard library drops the supplementary groups with the user.
+        command.gid(user.gid).uid(user.uid);
+    }
+    let child = command.spawn().map_err(|error| format!("`{program}`: {error}"))?;
+    let pid = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
+    Ok((reader, pid))
+}
+
+/// Takes in the output until all who could write are gone, whatever becomes of it: a workload must never wait for us.
+fn pump(mut from: PipeReader, mut log: Option<Log>, tail: &Mutex<Tail>) {
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+                if let Some(log) = &mut log {
+                    log.write(bytes);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
