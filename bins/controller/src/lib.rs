@@ -44,15 +44,15 @@ use folder::Folder;
 use output::Output;
 use surroundings::Surroundings;
 
-/// The hidden subcommand that holds a workload: see [`machine_os::leash`].
-const LEASH: &str = "leash";
+/// The hidden subcommand that holds a workload: see [`machine_os::shim`].
+const SHIM: &str = "shim";
 
 /// Does what the command line says, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
-    // Before anything else, since a leash must be the only thread of its process.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == LEASH) {
-        return machine_os::leash::main();
+    // Before anything else, since a shim must be the only thread of its process.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == SHIM) {
+        return machine_os::shim::main();
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,

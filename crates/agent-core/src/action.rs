@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use inventory::{Artifact, Check, Limits, Stop};
+use inventory::{Artifact, Check, DeclaredModule, Limits, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::{DeclareReply, Hello, Report, Statement};
 
@@ -130,4 +130,8 @@ pub struct Start {
     pub user: Option<String>,
     /// What it may use.
     pub limits: Limits,
+    /// How its health is found out.
+    pub check: Check,
+    /// The build as it is declared, for this instance alone: what whoever finds the process wants to be told of it.
+    pub declared: DeclaredModule,
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inventory::{Declaration, DeclaredModule};
-use names::MachineName;
+use names::{MachineName, ModuleName};
 use wire::{BootId, DeclareReply, Held, Hello, RefusedDeclaration, Statement};
 
 use crate::action::{Action, Decision, Landing, Then};
+use crate::adopted::{self, Adopted};
 use crate::draws::{AskId, Incarnation, RunId};
 use crate::event::Event;
 use crate::execution::Heard;
@@ -41,6 +42,8 @@ pub struct Agent {
     config: Config,
     boot: BootId,
     kept: Option<Kept>,
+    /// What was found running, as it was declared: it stands for what is kept as long as nothing is.
+    found: BTreeMap<ModuleName, DeclaredModule>,
     instances: BTreeMap<Place, Instance>,
     ledger: Ledger,
     reporting: Reporting,
@@ -58,30 +61,37 @@ enum Life {
 }
 
 impl Agent {
-    /// An agent that has just started, with what the one before it kept.
+    /// An agent that has just started, with what the one before it kept and what was found running.
     pub fn new(
         config: Config,
         boot: BootId,
         incarnation: Incarnation,
         kept: Option<Kept>,
+        adopted: Vec<Adopted>,
         now: Now,
     ) -> (Self, Decision) {
+        let mut ledger = Ledger::new(incarnation);
+        let found = adopted::declared(&adopted);
+        let mut turn = ledger.turn(now);
+        let instances = adopted::adopt(adopted, &mut turn);
+        let actions = turn.actions;
         let mut agent = Self {
             stating: Stating::new(config.statement_every),
             greeting: Greeting::new(config.hello_every),
             config,
             boot,
             kept: None,
-            instances: BTreeMap::new(),
-            ledger: Ledger::new(incarnation),
+            found,
+            instances,
+            ledger,
             reporting: Reporting::default(),
             life: Life::Serving,
         };
         let decision = match kept {
-            None => agent.decide(Vec::new(), now),
+            None => agent.decide(actions, now),
             Some(kept) => {
                 let kept = Kept { engines: kept.engines.saturating_add(1), ..kept };
-                Decision { actions: Vec::new(), land: Some(Landing { kept, then: Then::Begin }) }
+                Decision { actions, land: Some(Landing { kept, then: Then::Begin }) }
             }
         };
         (agent, decision)
@@ -189,7 +199,10 @@ impl Agent {
         };
         let reply = match verdict {
             Ok(Offer::New) => {
-                let kept = Kept::taking(offered, self.kept.as_ref());
+                let kept = match &self.kept {
+                    Some(kept) => Kept::taking(offered, kept.wanted(), kept.engines),
+                    None => Kept::taking(offered, self.found.iter(), 1),
+                };
                 return Some(Landing { kept, then: Then::Take { ask } });
             }
             Ok(Offer::Held) => {

@@ -14,6 +14,14 @@ pub struct Incarnation(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u64);
 
+impl RunId {
+    /// The process that is the `nth` of those found when the incarnation began. Starts are counted from the other end.
+    #[must_use]
+    pub fn adopted(nth: u32) -> Self {
+        Self(u64::MAX - u64::from(nth))
+    }
+}
+
 /// One look at what a start needs. Unique within an [`Incarnation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VerificationId(u64);

@@ -1,10 +1,12 @@
 //! One execution: a build that runs on an instance, with all its resources.
 
 use core::net::SocketAddr;
+use std::collections::BTreeMap;
 
 use names::{ExecutionId, ResourceName};
 use wire::{ModuleOutcome, ProcessIdentity, ResourceState};
 
+use crate::adopted::Adopted;
 use crate::draws::RunId;
 use crate::event::Obstacle;
 use crate::placement::{Place, Placement};
@@ -33,6 +35,39 @@ impl Execution {
         };
         let resources = placement.resources().iter().map(launch).collect();
         Self { id, placement, resources }
+    }
+
+    /// Takes over the processes that were found of an execution. What they left out is not started yet: it may not be
+    /// wanted any longer.
+    pub(crate) fn adopt(
+        id: ExecutionId,
+        placement: Placement,
+        place: &Place,
+        mut found: BTreeMap<ResourceName, Adopted>,
+        turn: &mut Turn<'_>,
+    ) -> Self {
+        let mut resources = Vec::new();
+        for resource in placement.resources() {
+            if let Some(Adopted { run, process, address, .. }) = found.remove(&resource.name) {
+                turn.homes.insert(run, (place.clone(), resource.name.clone()));
+                let start = placement.start(place, &id, resource);
+                let resource = resource.clone();
+                resources.push(Supervised::adopt(resource, start, run, process, address, turn));
+            }
+        }
+        Self { id, placement, resources }
+    }
+
+    /// Asks for the first process of each resource that has none: the agent that began the execution did not come to it, or
+    /// died while it waited to start one again.
+    pub(crate) fn complete(&mut self, place: &Place, turn: &mut Turn<'_>) {
+        for (at, resource) in self.placement.resources().iter().enumerate() {
+            if !self.resources.iter().any(|one| one.start().resource == resource.name) {
+                let start = self.placement.start(place, &self.id, resource);
+                let at = at.min(self.resources.len());
+                self.resources.insert(at, Supervised::launch(resource.clone(), start, turn));
+            }
+        }
     }
 
     pub(crate) fn resources(&self) -> &[Supervised] {

@@ -39,6 +39,8 @@ pub(crate) struct Instance {
 /// How far it is on its way.
 #[derive(Debug)]
 enum Stage {
+    /// What runs was found running, and has not been compared with what is wanted.
+    Found,
     /// What runs is what is wanted.
     Settled,
     /// The build wanted is being installed.
@@ -65,6 +67,11 @@ impl Instance {
             since: turn.now.wall,
             unable_in_row: 0,
         }
+    }
+
+    /// An instance of which something was found running, and of which is not known yet what is wanted.
+    pub(crate) fn found(place: Place, running: Execution, turn: &Turn<'_>) -> Self {
+        Self { running: Some(running), stage: Stage::Found, ..Self::new(place, turn) }
     }
 
     pub(crate) fn wanted(&self) -> Option<&Placement> {
@@ -99,7 +106,7 @@ impl Instance {
         match &self.stage {
             Stage::Unable { obstacle, .. } => (ResourceState::Unhealthy, Some(&obstacle.why)),
             Stage::Installing => (ResourceState::Starting, Some("its build is being installed")),
-            Stage::Settled | Stage::Verifying { .. } | Stage::Stopping { .. } => {
+            Stage::Found | Stage::Settled | Stage::Verifying { .. } | Stage::Stopping { .. } => {
                 (ResourceState::Starting, None)
             }
             Stage::Ended => (ResourceState::Stopped, None),
@@ -110,7 +117,8 @@ impl Instance {
     pub(crate) fn wake(&self) -> Option<Duration> {
         let again = match &self.stage {
             Stage::Unable { again_at, .. } => Some(*again_at),
-            Stage::Settled
+            Stage::Found
+            | Stage::Settled
             | Stage::Installing
             | Stage::Verifying { .. }
             | Stage::Stopping { .. }
@@ -128,7 +136,8 @@ impl Instance {
             (Some(_), None) | (None, Some(_)) => false,
         };
         self.wanted = wanted;
-        if is_same {
+        let is_compared = !matches!(self.stage, Stage::Found);
+        if is_same && is_compared {
             return;
         }
         self.outcome = None;
@@ -138,9 +147,11 @@ impl Instance {
             // What is being stopped is gone first, whatever comes after it; what was verified was for another build.
             Stage::Stopping { then } => *then = None,
             Stage::Ended => {}
-            Stage::Settled | Stage::Installing | Stage::Verifying { .. } | Stage::Unable { .. } => {
-                self.compare(turn);
-            }
+            Stage::Found
+            | Stage::Settled
+            | Stage::Installing
+            | Stage::Verifying { .. }
+            | Stage::Unable { .. } => self.compare(turn),
         }
     }
 
@@ -179,6 +190,7 @@ impl Instance {
                 execution.clone()
             }
             Stage::Verifying { .. }
+            | Stage::Found
             | Stage::Settled
             | Stage::Installing
             | Stage::Stopping { .. }
@@ -229,12 +241,10 @@ impl Instance {
 
     fn compare(&mut self, turn: &mut Turn<'_>) {
         let Some(wanted) = &self.wanted else { return self.stop_then(None, turn) };
-        if self.settled().is_some() {
+        if let Some(running) = self.running.as_mut().filter(|one| one.placement.is(wanted)) {
+            running.complete(&self.place, turn);
             self.stage = Stage::Settled;
             return;
-        }
-        if let Some(obstacle) = wanted.obstacle() {
-            return self.be_unable(obstacle, turn);
         }
         let (module, build) = (self.place.0.clone(), wanted.module.build.clone());
         if turn.installs.insert((module.clone(), build.clone())) {
@@ -257,9 +267,11 @@ impl Instance {
         let then = match &mut self.stage {
             Stage::Ended => None,
             Stage::Stopping { then } => Some(then),
-            Stage::Settled | Stage::Installing | Stage::Verifying { .. } | Stage::Unable { .. } => {
-                return;
-            }
+            Stage::Found
+            | Stage::Settled
+            | Stage::Installing
+            | Stage::Verifying { .. }
+            | Stage::Unable { .. } => return,
         };
         if self.running.as_ref().is_some_and(|running| !running.is_over()) {
             return;

@@ -24,14 +24,18 @@ impl Kept {
     /// A module that it declares with instances is that module's whole wish, so instances that it no longer lists are
     /// stopped. A module declared without any instance says nothing about where it runs: as everywhere, an empty list
     /// stops nothing.
-    pub(crate) fn taking(declaration: Declaration, before: Option<&Self>) -> Self {
+    /// `wanted` is what should run before it: what [`Kept::wanted`] says, or what was found where nothing was kept.
+    pub(crate) fn taking<'a>(
+        declaration: Declaration,
+        wanted: impl Iterator<Item = (&'a ModuleName, &'a DeclaredModule)>,
+        engines: u64,
+    ) -> Self {
         let speaks_of = |module: &ModuleName| {
             declaration.withdrawn.contains(module) || Self::places(&declaration, module)
         };
-        let left = before.into_iter().flat_map(Self::wanted);
-        let left = left.filter(|(module, _)| !speaks_of(module));
+        let left = wanted.filter(|(module, _)| !speaks_of(module));
         let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
-        Self { declaration, left, engines: before.map_or(1, |kept| kept.engines) }
+        Self { declaration, left, engines }
     }
 
     /// Everything that should run here.

@@ -12,9 +12,12 @@
 //!   its declared module no longer lists it, or to be moved onto another build;
 //! - a build is installed and everything that can be known about its start is verified before the old one is touched;
 //! - at no time are two processes of one resource of one instance meant to be alive;
+//! - what was found running when the agent began is taken for what runs: it goes on, under its own execution, unless
+//!   another build is wanted there or nothing is;
 //! - a statement lists every resource of every module that should run here.
 
 mod action;
+mod adopted;
 mod agent;
 mod draws;
 mod event;
@@ -32,6 +35,7 @@ mod time;
 mod turn;
 
 pub use action::{Action, Decision, Landing, Start};
+pub use adopted::Adopted;
 pub use agent::{Agent, Config};
 pub use draws::{AskId, Incarnation, RunId, VerificationId};
 pub use event::{Event, Obstacle};

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inventory::{Check, DeclaredModule, Environment, Resource};
+use inventory::{DeclaredModule, Environment, Resource};
 use names::{ExecutionId, InstanceName, ModuleName};
-use wire::UnableBecause;
 
 use crate::action::Start;
-use crate::event::Obstacle;
 
 /// Which copy of which module.
 pub(crate) type Place = (ModuleName, InstanceName);
@@ -33,16 +31,16 @@ impl Placement {
         &self.module.manifest.resources
     }
 
-    /// What keeps this build from being tried by this agent, as its manifest alone tells.
-    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
-        let asks = |resource: &&Resource| resource.health.check == Check::Notify;
-        let resource = self.resources().iter().find(asks)?;
-        let why = format!(
-            "resource `{}` wants to say by itself that it is healthy (`notify`), and this agent has no way to hear it; \
-             use http, tcp, exec or alive",
-            resource.name
-        );
-        Some(Obstacle { because: UnableBecause::Start, why })
+    /// What it was declared as, from the same for one instance alone.
+    pub(crate) fn of(instance: &InstanceName, declared: DeclaredModule) -> Self {
+        let environment = declared.instances.get(instance).cloned().unwrap_or_default();
+        let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..declared });
+        Self { module, environment }
+    }
+
+    fn declared(&self, instance: &InstanceName) -> DeclaredModule {
+        let instances = BTreeMap::from([(instance.clone(), self.environment.clone())]);
+        DeclaredModule { instances, ..(*self.module).clone() }
     }
 
     /// How one of its resources is started.
@@ -65,6 +63,8 @@ impl Placement {
             listen: resource.listen,
             user: resource.user.clone(),
             limits: resource.limits,
+            check: resource.health.check.clone(),
+            declared: self.declared(&place.1),
         }
     }
 }

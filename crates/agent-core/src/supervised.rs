@@ -98,6 +98,31 @@ impl Supervised {
         supervised
     }
 
+    /// A resource whose process was found running. How it does is not known before its checks say so.
+    pub(crate) fn adopt(
+        resource: Resource,
+        start: Start,
+        run: RunId,
+        process: ProcessIdentity,
+        address: SocketAddr,
+        turn: &Turn<'_>,
+    ) -> Self {
+        let since = turn.now.monotonic;
+        let check = NextCheck::Due(since);
+        let up = Up { run, process, address, since, check, passes: 0, failures: 0 };
+        Self {
+            resource,
+            start,
+            phase: Phase::Up(up),
+            state: ResourceState::Starting,
+            since: turn.now.wall,
+            why: None,
+            restarts: 0,
+            restarted_at: VecDeque::new(),
+            record: Record::Started,
+        }
+    }
+
     pub(crate) fn start(&self) -> &Start {
         &self.start
     }

@@ -1,7 +1,8 @@
-//! The smallest program that embeds an agent: a leash in a hidden subcommand, and an agent on a bus of its own.
+//! The smallest program that embeds an agent: a shim in a hidden subcommand, and an agent on a bus of its own.
 //!
 //! `engine run ROOT DECLARATION` brings this machine to the declaration in a file, says each process that it states, and
-//! runs until it is killed. What it started dies with it.
+//! runs until it is killed. What it started runs on for a minute, in which the next one can take it over. Its store is gone
+//! with it: the declaration comes again from the file.
 
 use std::env;
 use std::error::Error;
@@ -9,6 +10,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use agent_shell::{Config, Incarnation};
 use bus::{Bus, InProcessBus};
@@ -21,10 +23,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        // Before anything else: a leash must be the only one that waits for children in its process.
-        ["leash"] => return machine_os::leash::main(),
+        // Before anything else: a shim must be the only one that waits for children in its process.
+        ["shim"] => return machine_os::shim::main(),
         ["run", root, declaration] => run(Path::new(root), Path::new(declaration)),
-        _ => Err("use: leash | run ROOT DECLARATION".into()),
+        _ => Err("use: shim | run ROOT DECLARATION".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,8 +43,9 @@ fn run(root: &Path, declaration: &Path) -> Result<(), Box<dyn Error>> {
     let host = OsHost::open(OsConfig {
         root: root.join("host"),
         artifacts: root.join("artifacts"),
-        leash: vec![env::current_exe()?.into(), "leash".into()],
+        shim: vec![env::current_exe()?.into(), "shim".into()],
         path: None,
+        orphan_after: Some(Duration::from_secs(60)),
     })?;
     let config =
         Config::new(machine.clone(), "example".to_owned(), Incarnation(machine_os::draw()?));

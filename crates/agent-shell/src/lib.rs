@@ -4,6 +4,9 @@
 //! (installs, starts, checks, stops, requests) runs in tasks that send what came of it back as events. What a decision
 //! lands is on the disk before what follows from it is done or said.
 //!
+//! Before anything else the host is asked what runs already: workloads outlive their agent, and the next one goes on with
+//! them.
+//!
 //! Nothing is decided here: when to try again, what to say and what to stop is all in `agent-core`.
 
 mod config;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_core::{Action, Agent, AskId, Decision, Event, Now, RunId};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
-use host::{Bundle, Host, Process};
+use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -24,9 +24,12 @@ const INBOX_LENGTH: usize = 256;
 /// Messages that cannot be read are told once in this time, with their count.
 const UNREADABLE_TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// Why an agent ended by itself. What it had started is stopped.
+/// Why an agent ended by itself. An agent that cannot begin leaves alone what runs.
 #[derive(Debug, Error)]
 pub enum RunError {
+    /// It cannot be seen what runs here, so nothing can be started without the danger of a second copy.
+    #[error("the agent cannot go on from what runs")]
+    Adopt(#[from] AdoptError),
     /// What the agent before it kept cannot be read.
     #[error("the agent cannot go on from what was kept")]
     Reopen(#[from] ReopenError),
@@ -41,9 +44,10 @@ pub enum RunError {
     BusClosed,
 }
 
-/// Runs the agent of one machine until `shutdown`, then stops everything that it started and returns.
+/// Runs the agent of one machine until `shutdown`, then stops everything that runs and returns.
 ///
-/// Dropping the future is a crash: the host kills what was started, and nothing is said.
+/// What an agent before this one started, and still runs, goes on. Dropping the future is a crash: what was started runs on
+/// for the next agent to find, and nothing is said.
 ///
 /// # Errors
 /// Whatever [`RunError`] says.
@@ -60,8 +64,12 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
     let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
+    let (adopted, held): (Vec<_>, Vec<_>) =
+        work::adopt(&host, config.log).await?.into_iter().unzip();
+    let held: BTreeMap<RunId, H::Process> = adopted.iter().map(|one| one.run).zip(held).collect();
     let now = now(&host);
-    let (agent, first) = Agent::new(config.core(), host.boot(), config.incarnation, kept, now);
+    let (agent, first) =
+        Agent::new(config.core(), host.boot(), config.incarnation, kept, adopted, now);
     let mut shell = Shell {
         config,
         agent,
@@ -71,11 +79,12 @@ pub async fn run<B: Bus, S: Store, H: Host>(
         statements,
         inbox,
         tasks: JoinSet::new(),
-        processes: BTreeMap::new(),
+        processes: held.clone(),
         questions: BTreeMap::new(),
         asked: 0,
         unreadable: Unreadable { count: 0, tell_at: Duration::ZERO },
     };
+    held.into_iter().for_each(|(run, process)| shell.spawn(work::end(process, run)));
     shell.carry_out(first).await;
 
     let mut shutdown = pin!(shutdown);

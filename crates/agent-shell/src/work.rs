@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use agent_core::{Event, Obstacle, RunId, Start, VerificationId};
-use host::{Bundle, Host, InstallError, Process, ProcessSpec, StartError};
+use agent_core::{Adopted, Event, Obstacle, RunId, Start, VerificationId};
+use host::{AdoptError, Bundle, Host, InstallError, Notify, Process, ProcessSpec, StartError};
+use inventory::{Check, Stop};
 use wire::UnableBecause;
 
 pub(crate) async fn install<H: Host>(host: H, bundle: Bundle) -> Event {
@@ -45,7 +46,7 @@ pub(crate) async fn end<P: Process>(process: P, run: RunId) -> Event {
     Event::Exited { run, how: exit.to_string(), last_lines }
 }
 
-/// What a start is to a host.
+/// What a start is to a host. What it was declared as goes along, as JSON, for the agent that finds the process.
 pub(crate) fn spec(start: Start) -> ProcessSpec {
     let Start {
         module,
@@ -58,7 +59,15 @@ pub(crate) fn spec(start: Start) -> ProcessSpec {
         listen,
         user,
         limits,
+        check,
+        declared,
     } = start;
+    let notify = match check {
+        Check::Notify => Notify::Heard,
+        Check::Http { .. } | Check::Tcp | Check::Exec(_) | Check::Alive(_) => Notify::Unheard,
+    };
+    // Without words nobody could tell what it is, and it would be stopped instead of gone on with.
+    let keepsake = serde_json::to_string(&declared).unwrap_or_default();
     ProcessSpec {
         module,
         instance,
@@ -70,7 +79,45 @@ pub(crate) fn spec(start: Start) -> ProcessSpec {
         listen,
         user,
         limits,
+        notify,
+        keepsake,
     }
+}
+
+/// Takes hold of what an agent before this one started. What nobody can tell what it is, is stopped whole: nobody could look
+/// after it, and it would stand in the way.
+pub(crate) async fn adopt<H: Host>(
+    host: &H,
+    log: fn(&str),
+) -> Result<Vec<(Adopted, H::Process)>, AdoptError> {
+    let mut adopted = Vec::new();
+    for (nth, found) in (0..).zip(host.adopt().await?) {
+        let host::Adopted { module, instance, resource, execution, keepsake, process } = found;
+        match serde_json::from_str(&keepsake) {
+            Ok(declared) => {
+                let (run, address) = (RunId::adopted(nth), process.address());
+                let identity = process.identity().clone();
+                let known = Adopted {
+                    run,
+                    module,
+                    instance,
+                    resource,
+                    execution,
+                    declared,
+                    process: identity,
+                    address,
+                };
+                adopted.push((known, process));
+            }
+            Err(error) => {
+                log(&format!(
+                    "a process of `{instance}` that was found is stopped, since what was kept of it cannot be read: {error}"
+                ));
+                process.stop(Stop::default()).await;
+            }
+        }
+    }
+    Ok(adopted)
 }
 
 fn not_installed(error: &InstallError) -> Obstacle {

@@ -25,9 +25,8 @@ pub trait Host: Clone + Send + Sync + 'static {
 
     /// Finds every process that an earlier holder of this host started, in this boot, and whose end nobody has heard. Each
     /// is told once: to be asked before anything is started, since an error here means that something may run unseen.
-    fn adopt(
-        &self,
-    ) -> impl Future<Output = Result<Vec<Adopted<Self::Process>>, AdoptError>> + Send;
+    fn adopt(&self)
+    -> impl Future<Output = Result<Vec<Adopted<Self::Process>>, AdoptError>> + Send;
 
     /// Waits until [`Clock::monotonic`] has reached `monotonic`.
     fn sleep_until(&self, monotonic: Duration) -> impl Future<Output = ()> + Send;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use host::simulated::{BuildScript, Checks, Install, Life, Obstacle, SimHost, Start, Stopping};
-use host::{Bundle, CheckFailed, Exit, Host, InstallError, Notify, Process, ProcessSpec, StartError};
+use host::{
+    Bundle, CheckFailed, Exit, Host, InstallError, Notify, Process, ProcessSpec, StartError,
+};
 use inventory::{Artifact, ArtifactName, Check, Limits, Signal, Span, Stop};
 use names::{BuildId, Digest};
 use wire::BootId;

@@ -15,13 +15,15 @@ use machine_os::{OsConfig, OsHost};
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words[..] {
-        ["shim"] => return machine_os::shim::main(),
-        ["notify", words] => notify(words),
-        ["serve", port, answer] => serve(port, answer),
-        ["engine", root, artifacts, bundle] => engine(root, artifacts, bundle),
-        _ => Err("use: shim | serve PORT ANSWER | notify WORDS | engine ROOT ARTIFACTS DIGEST".into()),
-    };
+    let done =
+        match words[..] {
+            ["shim"] => return machine_os::shim::main(),
+            ["notify", words] => notify(words),
+            ["serve", port, answer] => serve(port, answer),
+            ["engine", root, artifacts, bundle] => engine(root, artifacts, bundle),
+            _ => Err("use: shim | serve PORT ANSWER | notify WORDS | engine ROOT ARTIFACTS DIGEST"
+                .into()),
+        };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -196,7 +196,8 @@ mod tests {
             workload: None,
         };
         let workload = Some(Who { pid: 8, started: 80 });
-        let grown = Identity { group: Some("/sys/fs/cgroup/a b".into()), workload, ..young.clone() };
+        let grown =
+            Identity { group: Some("/sys/fs/cgroup/a b".into()), workload, ..young.clone() };
         for identity in [young, grown] {
             identity.write(folder.path()).unwrap();
             assert_eq!(Identity::read(folder.path()), Some(identity));

@@ -118,12 +118,7 @@ impl OsHost {
     }
 
     /// Makes the errand of a workload that listens on `port`.
-    async fn errand(
-        &self,
-        spec: &ProcessSpec,
-        user: Option<User>,
-        port: u16,
-    ) -> Errand {
+    async fn errand(&self, spec: &ProcessSpec, user: Option<User>, port: u16) -> Errand {
         let output = self.inner.config.root.join("output");
         let output = output.join(spec.module.as_str()).join(spec.instance.as_str());
         let made = output.clone();

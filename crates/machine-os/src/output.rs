@@ -41,7 +41,11 @@ impl Log {
 
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         // A file that was removed takes space that nobody sees and holds what nobody reads.
-        if self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|file| file.nlink() == 0)) {
+        if self
+            .file
+            .as_ref()
+            .is_some_and(|file| file.metadata().is_ok_and(|file| file.nlink() == 0))
+        {
             self.file = None;
         }
         if self.bytes >= FILE_BYTES_MAX {

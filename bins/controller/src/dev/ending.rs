@@ -36,8 +36,8 @@ impl Signals {
         }
     }
 
-    /// Takes them. At the second one the remains are removed and the program is gone; the leashes of its processes notice
-    /// that, and kill them.
+    /// Takes them. At the second one the remains are removed and the program is gone; its processes are orphans then, and
+    /// those of a folder that is removed end at once.
     pub(crate) fn take(mut self, remains: Vec<PathBuf>) -> Ending {
         let (ask, asked) = watch::channel(false);
         tokio::spawn(async move {

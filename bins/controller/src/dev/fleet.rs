@@ -19,7 +19,7 @@ use wire::api::{Answer, Ask};
 
 use super::home::Home;
 use crate::{
-    LEASH,
+    SHIM,
     clock::{self, MachineClock},
     failure::{Failure, FailureKind, chain},
     ids::Ulids,
@@ -33,10 +33,14 @@ const STATEMENT_EVERY: Duration = Duration::from_millis(500);
 /// How often time alone is reason enough for the controller to look at everything.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long the machines may take to stop what they run. What is left then is killed.
+/// How long the machines may take to stop what they run. What is left then ends as an orphan.
 const STOPPING_MAX: Duration = Duration::from_secs(30);
 
-/// A running fleet. Dropped, it has crashed: what it runs is killed, and nothing is said.
+/// How long workloads go on without their fleet: long enough to start a kept one again, which takes them over, and too short
+/// to be a nuisance. With a temporary fleet's folder they end at once.
+const ORPHAN_AFTER: Duration = Duration::from_secs(60);
+
+/// A running fleet. Dropped, it has crashed: what it runs are orphans, and nothing is said.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     controller: Controller,
@@ -75,8 +79,10 @@ impl Fleet {
     ) -> Result<(), Failure> {
         let root = home.folder.machine(machine);
         let store = open_store(root.join("store"), output).await?;
-        let leash = vec![home.folder.image().into_os_string(), OsString::from(LEASH)];
-        let config = OsConfig { root, artifacts: home.folder.artifacts(), leash, path: None };
+        let shim = vec![home.folder.image().into_os_string(), OsString::from(SHIM)];
+        let orphan_after = Some(ORPHAN_AFTER);
+        let artifacts = home.folder.artifacts();
+        let config = OsConfig { root, artifacts, shim, path: None, orphan_after };
         let host = OsHost::open(config)
             .map_err(|error| Failure::because(format!("{machine} does not start"), &error))?;
         let incarnation = machine_os::draw()
@@ -121,7 +127,7 @@ impl Fleet {
         // Where no agent listens, none is left to be stopped.
         let _ = self.stop.send(true);
         let all = async { while self.agents.join_next().await.is_some() {} };
-        // Whatever is late is killed when the agents are dropped.
+        // Whatever is late ends as an orphan.
         let _ = timeout(STOPPING_MAX, all).await;
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agent_core::{
-    Action, Agent, AskId, Config, Decision, Event, Incarnation, Kept, Now, Obstacle, RunId,
-    VerificationId,
+    Action, Adopted, Agent, AskId, Config, Decision, Event, Incarnation, Kept, Now, Obstacle,
+    RunId, Start, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
 use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
@@ -42,6 +42,7 @@ pub(crate) struct Bench {
     pub(crate) actions: Vec<Action>,
     /// The newest start and the newest verification asked for.
     pub(crate) run: Option<RunId>,
+    pub(crate) start: Option<Start>,
     pub(crate) verification: Option<VerificationId>,
     statement: Option<Statement>,
     report: Option<Report>,
@@ -53,7 +54,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let now = Now { monotonic: Duration::from_secs(1_000), wall: DateTime::UNIX_EPOCH };
-        let (agent, decision) = start(1, None, now);
+        let (agent, decision) = start(1, None, Vec::new(), now);
         let mut bench = Self {
             agent,
             now,
@@ -61,6 +62,7 @@ impl Bench {
             disk: Ok(()),
             actions: Vec::new(),
             run: None,
+            start: None,
             verification: None,
             statement: None,
             report: None,
@@ -108,7 +110,10 @@ impl Bench {
 
     fn note(&mut self, action: &Action) {
         match action {
-            Action::Start { run, .. } => self.run = Some(*run),
+            Action::Start { run, start } => {
+                self.run = Some(*run);
+                self.start = Some((**start).clone());
+            }
             Action::Verify { verification, .. } => self.verification = Some(*verification),
             Action::State(statement) => self.statement = Some(statement.clone()),
             Action::Report(report) => self.report = Some(report.clone()),
@@ -120,13 +125,37 @@ impl Bench {
         }
     }
 
-    /// The agent process dies and another starts with what was kept.
+    /// The agent process dies, and another starts with what was kept. Nothing is found running, as after a power cut.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(Vec::new());
+    }
+
+    /// The agent process dies, and another starts with what was kept and what is found running.
+    pub(crate) fn restart_with(&mut self, found: Vec<Adopted>) {
         self.incarnation += 1;
-        let (agent, decision) = start(self.incarnation, self.kept.clone(), self.now);
+        let (agent, decision) = start(self.incarnation, self.kept.clone(), found, self.now);
         self.agent = agent;
         self.actions.clear();
         self.follow(decision);
+    }
+
+    /// The process of a start, as it is found running.
+    pub(crate) fn found(&mut self, nth: u32, start: &Start) -> Adopted {
+        Adopted {
+            run: RunId::adopted(nth),
+            module: start.module.clone(),
+            instance: start.instance.clone(),
+            resource: start.resource.clone(),
+            execution: start.execution.clone(),
+            declared: start.declared.clone(),
+            process: self.process(),
+            address: "127.0.0.1:20001".parse().unwrap(),
+        }
+    }
+
+    fn process(&mut self) -> ProcessIdentity {
+        self.pids += 1;
+        ProcessIdentity { pid: self.pids, started: 7, boot: BootId("boot".to_owned()) }
     }
 
     /// Time passes, and every wake on its way is kept.
@@ -191,9 +220,7 @@ impl Bench {
     }
 
     pub(crate) fn started(&mut self, run: RunId) {
-        self.pids += 1;
-        let process =
-            ProcessIdentity { pid: self.pids, started: 7, boot: BootId("boot".to_owned()) };
+        let process = self.process();
         let address = "127.0.0.1:20001".parse().unwrap();
         self.event(Event::Started { run, process, address });
     }
@@ -249,7 +276,7 @@ impl Bench {
     }
 }
 
-fn start(incarnation: u64, kept: Option<Kept>, now: Now) -> (Agent, Decision) {
+fn start(incarnation: u64, kept: Option<Kept>, found: Vec<Adopted>, now: Now) -> (Agent, Decision) {
     let config = Config {
         machine: "box-1".parse().unwrap(),
         agent: "1".to_owned(),
@@ -257,7 +284,7 @@ fn start(incarnation: u64, kept: Option<Kept>, now: Now) -> (Agent, Decision) {
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());
-    Agent::new(config, boot, Incarnation(incarnation), kept, now)
+    Agent::new(config, boot, Incarnation(incarnation), kept, found, now)
 }
 
 pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {

@@ -4,7 +4,7 @@ use inventory::Declaration;
 use proptest::prelude::*;
 
 use crate::bench::{A, B, C, declaration, module, with_environment};
-use crate::world::{Ending, World};
+use crate::world::{Ending, Fate, World};
 
 const BLOG: &str = r#"
 [module]
@@ -44,7 +44,8 @@ enum Step {
     End(usize, Ending),
     Crash(usize),
     Pass(u64),
-    Restart,
+    Restart(Vec<Fate>),
+    PowerCut,
 }
 
 fn said() -> impl Strategy<Value = Said> {
@@ -60,6 +61,11 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
+    let fate = prop_oneof![
+        4 => Just(Fate::Lives),
+        1 => Just(Fate::Ended),
+        1 => Just(Fate::Gone),
+    ];
     let ending = prop_oneof![3 => Just(Ending::Well), 1 => Just(Ending::Badly)];
     prop_oneof![
         3 => (said(), said()).prop_map(|(blog, shop)| Step::Declare { blog, shop }),
@@ -67,7 +73,8 @@ fn step() -> impl Strategy<Value = Step> {
         20 => (any::<usize>(), ending).prop_map(|(which, how)| Step::End(which, how)),
         3 => any::<usize>().prop_map(Step::Crash),
         6 => (1_u64..15_000).prop_map(Step::Pass),
-        1 => Just(Step::Restart),
+        2 => prop::collection::vec(fate, 1..8).prop_map(Step::Restart),
+        1 => Just(Step::PowerCut),
     ]
 }
 
@@ -112,7 +119,8 @@ proptest! {
                 Step::End(which, how) => world.end(which, how),
                 Step::Crash(which) => world.crash_one(which),
                 Step::Pass(ms) => world.pass(ms),
-                Step::Restart => world.restart(),
+                Step::Restart(fates) => world.restart(&fates),
+                Step::PowerCut => world.power_cut(),
             }
         }
         world.settle();

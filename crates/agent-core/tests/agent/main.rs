@@ -1,6 +1,7 @@
 //! What an agent decides, event by event.
 #![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
 
+mod adoption;
 mod bench;
 mod declarations;
 mod laws;

@@ -1,6 +1,7 @@
 //! How an instance moves from one build to the next.
 
-use agent_core::Event;
+use agent_core::{Action, Event};
+use inventory::Check;
 use wire::{ResourceState, UnableBecause};
 
 use crate::bench::{A, B, Bench, WEB, declaration, module, with_environment};
@@ -96,12 +97,16 @@ fn a_start_that_is_refused_is_unable_and_no_failure() {
 }
 
 #[test]
-fn a_manifest_that_wants_to_notify_is_unable_in_plain_words() {
-    let mut bench = Bench::new();
-    bench.told();
+fn a_process_that_says_by_itself_that_it_is_ready_is_asked_whether_it_has() {
     let notify = WEB.replace("http = \"/\"", "notify = true");
+    let mut bench = Bench::new();
     bench.declare(1, A, &notify);
-    assert_eq!(bench.told(), ["answer: taken", "report 1: blog unable, Start"]);
+    bench.installed(A, Ok(()));
+    bench.verified(Ok(()));
+    assert_eq!(bench.start.as_ref().unwrap().check, Check::Notify);
+    bench.started(bench.run.unwrap());
+    let asks = |action: &Action| matches!(action, Action::Check { check: Check::Notify, .. });
+    assert!(bench.actions.iter().any(asks));
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn instances_of_one_build_share_its_install() {
 }
 
 #[test]
-fn after_a_restart_everything_is_started_again_and_reported_again() {
+fn where_nothing_is_found_running_everything_is_started_again_and_reported_again() {
     let mut bench = Bench::running(A, WEB);
     bench.restart();
     assert_eq!(bench.told(), ["install blog A"]);

@@ -26,6 +26,17 @@ pub(crate) enum Ending {
     Badly,
 }
 
+/// What becomes of a process while no agent looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It goes on.
+    Lives,
+    /// It ends, and whoever finds it hears that.
+    Ended,
+    /// A start never got through, or a stop did; any other process has ended.
+    Gone,
+}
+
 pub(crate) struct World {
     pub(crate) bench: Bench,
     pending: Vec<Pending>,
@@ -52,8 +63,51 @@ impl World {
         world
     }
 
-    /// The agent dies with everything that it started, and another takes its place.
-    pub(crate) fn restart(&mut self) {
+    /// The agent dies, and another takes its place, which finds what runs. What the dead one had asked for breaks off; but
+    /// a start may have got through, and a stop does. `fates` says of each process whether it is still there, and of each
+    /// that is whether it ends as soon as somebody looks.
+    pub(crate) fn restart(&mut self, fates: &[Fate]) {
+        let mut fates = fates.iter().copied().cycle();
+        let pending = std::mem::take(&mut self.pending);
+        let (mut found, mut ending) = (Vec::new(), Vec::new());
+        let before = std::mem::take(&mut self.alive);
+        let unwanted = std::mem::take(&mut self.unwanted_once);
+        for (run, start) in before {
+            let is = |one: &Pending, stop| match one {
+                Pending::Stop(of) => *of == run && stop,
+                Pending::Start(of) => *of == run && !stop,
+                Pending::Install(..) | Pending::Verify(_) | Pending::Check(_) => false,
+            };
+            let is_launching = pending.iter().any(|one| is(one, false));
+            let is_stopping = pending.iter().any(|one| is(one, true));
+            let fate = fates.next().unwrap_or(Fate::Lives);
+            if fate == Fate::Gone && (is_launching || is_stopping) {
+                continue;
+            }
+            let nth = u32::try_from(found.len()).unwrap();
+            let adopted = RunId::adopted(nth);
+            found.push(self.bench.found(nth, &start));
+            if unwanted.contains(&run) {
+                self.unwanted_once.insert(adopted);
+            }
+            self.alive.insert(adopted, start);
+            match (fate, is_stopping) {
+                (Fate::Ended, _) | (Fate::Gone, _) => ending.push(adopted),
+                // Its shim goes on with the stop.
+                (Fate::Lives, true) => self.pending.push(Pending::Stop(adopted)),
+                (Fate::Lives, false) => {}
+            }
+        }
+        self.bench.restart_with(found);
+        self.look();
+        for run in ending {
+            self.crash(run);
+            self.look();
+        }
+    }
+
+    /// The machine loses its power: nothing runs, and nothing is found.
+    pub(crate) fn power_cut(&mut self) {
         self.pending.clear();
         self.alive.clear();
         self.unwanted_once.clear();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use inventory::{Artifact, DeclaredModule};
@@ -45,8 +45,10 @@ impl Bed {
         let host = OsHost::open(OsConfig {
             root: root.to_owned(),
             artifacts: folder.path().join("artifacts"),
-            leash: vec![engine().into(), "leash".into()],
+            shim: vec![engine().into(), "shim".into()],
             path: None,
+            // With its folder, whatever a test left running ends.
+            orphan_after: Some(Duration::from_secs(60)),
         });
         let controller = Controller::new().await;
         let agent = controller.start(&host.unwrap(), 1);
@@ -183,39 +185,72 @@ async fn old_process_cannot_answer_for_the_new() {
         .await;
 }
 
+/// An engine of its own process, in the folder of a test, until it has stated the process of `blog` healthy.
+struct Engine {
+    child: Child,
+    /// Which process it stated.
+    pid: u32,
+}
+
+impl Engine {
+    fn start(folder: &Path, declaration: &Path) -> Self {
+        let run = [Path::new("run"), folder, declaration];
+        let mut child = Command::new(engine()).args(run).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut stated = lines.map_while(Result::ok);
+        let healthy = stated.find_map(|line| line.strip_prefix("healthy ")?.parse().ok());
+        Self { child, pid: healthy.unwrap() }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
 #[tokio::test]
-async fn an_engine_killed_by_kill_9_leaves_no_process() {
+async fn an_engine_killed_by_kill_9_is_unnoticed_and_the_next_one_goes_on() {
     let folder = TempDir::new().unwrap();
     fs::create_dir_all(folder.path().join("artifacts")).unwrap();
     let pids = folder.path().join("pids");
     let script = format!(
-        "#!/bin/sh\ntrap '' TERM HUP\nsetsid sleep 1000 & echo $! > {0}; echo $$ >> {0}; wait\n",
+        "#!/bin/sh\ntrap '' HUP\nsetsid sleep 1000 & echo $! >> {0}; echo $$ >> {0}; wait\n",
         pids.display()
     );
     let run = artifact(folder.path(), "run", script.as_bytes());
-    let declared = declaration(1, Some(blog(A, manifest(QUICK), vec![run])));
     let file = folder.path().join("declaration.json");
-    fs::write(&file, serde_json::to_vec(&declared).unwrap()).unwrap();
-    let mut engine = Command::new(engine())
-        .arg("run")
-        .args([folder.path(), &file])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(engine.stdout.take().unwrap()).lines();
-    let stated = lines.map(Result::unwrap).find(|line| line.starts_with("healthy ")).unwrap();
+    let declare = |number, blog| {
+        fs::write(&file, serde_json::to_vec(&declaration(number, blog)).unwrap()).unwrap();
+    };
+    declare(1, Some(blog(A, manifest(QUICK), vec![run])));
+    let mut engine = Engine::start(folder.path(), &file);
     let all = numbers(&pids, 2).await;
-    assert_eq!(stated, format!("healthy {}", all[1]));
+    assert_eq!(engine.pid, all[1]);
+    for _ in 0..3 {
+        engine.kill();
+        engine = Engine::start(folder.path(), &file);
+        assert_eq!(engine.pid, all[1]);
+    }
+    assert_eq!(numbers(&pids, 2).await, all, "exactly one copy was ever started");
     assert!(all.iter().all(|pid| is_alive(*pid)));
-    engine.kill().unwrap();
-    engine.wait().unwrap();
+    // An engine that finds something else declared moves the whole tree.
+    engine.kill();
+    let other = artifact(folder.path(), "run", b"#!/bin/sh\nexec sleep 1000\n");
+    declare(2, Some(blog(B, manifest(QUICK), vec![other])));
+    let mut engine = Engine::start(folder.path(), &file);
+    if engine.pid == all[1] {
+        // The old one is healthy too until the new one may start; nobody else is stated after that.
+        engine.kill();
+        engine = Engine::start(folder.path(), &file);
+    }
     for _ in 0..1_000 {
         if !all.iter().any(|pid| is_alive(*pid)) {
+            engine.kill();
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    unreachable!("{all:?} outlived their engine")
+    unreachable!("{all:?} were not stopped")
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use host::simulated::{BuildScript, Install, SimHost};
+use host::{Bundle, Exit, Host, Notify, ProcessSpec};
 use inventory::Manifest;
 use wire::{BootId, DeclareReply, ModuleOutcome, RefusedDeclaration, ResourceState};
 
@@ -155,26 +156,70 @@ async fn the_same_declaration_is_taken_again_and_its_report_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_crash_everything_runs_again_under_the_same_declaration() {
+async fn a_crash_is_unnoticed_by_what_runs_and_the_next_agent_goes_on() {
     let host = machine();
     let (mut controller, agent) = running(&host).await;
-    let before = controller.heard.borrow().reports.last().unwrap().revision;
+    let before = controller.until_row("it stands", |_| true).await;
+    let revision = controller.heard.borrow().reports.last().unwrap().revision;
     agent.crash().await;
-    assert!(host.alive().is_empty(), "processes die with the agent");
+    assert_eq!(host.alive().len(), 1);
     let _agent = controller.start(&host, 2);
-    let row = controller
-        .until_row("healthy again", |row| {
-            row.state == ResourceState::Healthy
-                && row.execution.as_ref().is_some_and(|one| one.as_str().starts_with("a2-"))
-        })
-        .await;
-    assert_eq!(row.build, build(A));
     let report = controller
         .until("a later report", |heard| {
-            heard.reports.last().filter(|report| report.revision > before).cloned()
+            heard.reports.last().filter(|report| report.revision > revision).cloned()
         })
         .await;
     assert_eq!(report.declaration.0, 1);
+    let executions = &report.modules.values().next().unwrap().executions;
+    assert_eq!(executions.values().next(), before.execution.as_ref());
+    controller
+        .until("healthy again, by another engine", |heard| {
+            let last = heard.statements.last()?;
+            let row = last.resources.first()?;
+            let is_so = last.engine.0 == "2" && row.state == ResourceState::Healthy;
+            (is_so && row.process == before.process && row.execution == before.execution)
+                .then_some(())
+        })
+        .await;
+    assert_eq!(host.started().len(), 1, "nothing was started a second time");
     let hello = controller.heard.borrow().hellos.last().cloned().unwrap();
     assert_eq!(hello.held.map(|held| held.number.0), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ended_while_no_agent_looked_is_started_again() {
+    let host = machine();
+    let (mut controller, agent) = running(&host).await;
+    let before = controller.until_row("it stands", |_| true).await;
+    agent.crash().await;
+    host.kill(&host.alive()[0].identity, Exit::Status(3));
+    let _agent = controller.start(&host, 2);
+    let row = controller.until_row("it is back", |row| row.restarts == 1).await;
+    assert_eq!(row.execution, before.execution);
+    assert_eq!((host.alive().len(), host.started().len()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_can_tell_what_it_is_is_stopped_before_anything_starts() {
+    let host = machine();
+    let stranger = ProcessSpec {
+        module: "blog".parse().unwrap(),
+        instance: "blog-1".parse().unwrap(),
+        resource: "web".parse().unwrap(),
+        build: build(B),
+        execution: "a0-1".parse().unwrap(),
+        command: vec!["./blog".to_owned()],
+        environment: Default::default(),
+        listen: None,
+        user: None,
+        limits: Default::default(),
+        notify: Notify::Unheard,
+        keepsake: "of a newer agent".to_owned(),
+    };
+    let (module, artifacts) = (stranger.module.clone(), any_artifact());
+    host.install(&Bundle { module, build: build(B), artifacts }).await.unwrap();
+    host.start(&stranger).await.unwrap();
+    let (_controller, _agent) = running(&host).await;
+    let alive: Vec<_> = host.alive().into_iter().map(|one| one.spec.build).collect();
+    assert_eq!(alive, [build(A)]);
 }

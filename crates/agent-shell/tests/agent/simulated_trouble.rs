@@ -256,12 +256,13 @@ async fn only_one_process_runs_whenever_the_agent_crashes() {
         agent.crash().await;
         let _agent = controller.start(&host, 2);
         controller
-            .until_row("B is healthy", |row| {
-                row.build == build(B)
-                    && row.state == ResourceState::Healthy
-                    && row.execution.as_ref().is_some_and(|one| one.as_str().starts_with("a2-"))
+            .until("B is healthy, by the second agent", |heard| {
+                let last = heard.statements.last().filter(|last| last.engine.0 == "2")?;
+                let row = last.resources.first()?;
+                let is_so = row.build == build(B) && row.state == ResourceState::Healthy;
+                is_so.then_some(())
             })
             .await;
-        assert_eq!(host.alive().len(), 1);
+        assert_eq!((host.alive().len(), host.started().len()), (1, 2));
     }
 }

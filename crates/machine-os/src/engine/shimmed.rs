@@ -164,7 +164,8 @@ pub(super) async fn connect(folder: &Path, shim: Who) -> io::Result<(Facts, Fact
     let connected = async {
         // The path through the open folder is short, wherever that lies.
         let opened = std::fs::File::open(folder)?;
-        let path = format!("/proc/self/fd/{}/{}", rustix::fd::AsRawFd::as_raw_fd(&opened), entry::SOCKET);
+        let path =
+            format!("/proc/self/fd/{}/{}", rustix::fd::AsRawFd::as_raw_fd(&opened), entry::SOCKET);
         let stream = UnixStream::connect(path).await?;
         let peer = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok());
         if peer != Some(shim.pid) || !shim.is_alive() {

@@ -74,7 +74,11 @@ async fn start(
     let (program, arguments) = shim.split_first().ok_or(ShimError::NoShim)?;
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(ShimError::Spawn)?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(arguments)
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     if let Some(folder) = folder {
         command.current_dir(folder);
     }

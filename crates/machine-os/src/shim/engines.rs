@@ -49,7 +49,8 @@ impl Engine {
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
             // An order that means nothing here is of a newer engine; there is no use in guessing.
-            let order = std::str::from_utf8(&line).ok().map(|line| line.trim_end().parse::<Order>());
+            let order =
+                std::str::from_utf8(&line).ok().map(|line| line.trim_end().parse::<Order>());
             orders.extend(order.and_then(Result::ok));
         }
         if self.unread.len() > ORDER_BYTES_MAX {

@@ -199,7 +199,8 @@ mod tests {
     fn a_zero_byte_is_refused_and_so_is_what_nobody_writes() {
         let broken = Errand { command: vec!["./run\0".to_owned()], ..errand() };
         assert_eq!(broken.encode(), None);
-        for bytes in [&b""[..], b"arg", b"arg\0", b"new=1\0", b"uid=1\0", b"files=x\0", b"env=A\0"] {
+        for bytes in [&b""[..], b"arg", b"arg\0", b"new=1\0", b"uid=1\0", b"files=x\0", b"env=A\0"]
+        {
             assert_eq!(Errand::decode(bytes), None, "{bytes:?}");
         }
     }

@@ -59,8 +59,7 @@ impl Group {
 
 /// Sets the limits on memory and tasks, and says in words which of them could not be.
 pub(super) fn limit(group: Option<&Group>, limits: Limits) -> Vec<String> {
-    let wanted =
-        [("memory", "memory.max", limits.memory), ("tasks", "pids.max", limits.tasks)];
+    let wanted = [("memory", "memory.max", limits.memory), ("tasks", "pids.max", limits.tasks)];
     let failed = |(what, file, limit): (&str, &str, Option<u64>)| {
         let limit = limit?;
         match group.map(|group| group.limit(file, limit)) {
@@ -115,7 +114,11 @@ mod tests {
         let unified = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
         for (mounts, own, expected) in [
             (hybrid, "9:pids:/x\n0::/\n", Some("/sys/fs/cgroup/unified")),
-            (unified, "0::/system.slice/agent.service\n", Some("/sys/fs/cgroup/system.slice/agent.service")),
+            (
+                unified,
+                "0::/system.slice/agent.service\n",
+                Some("/sys/fs/cgroup/system.slice/agent.service"),
+            ),
             ("proc /proc proc rw 0 0\n", "0::/\n", None),
             (unified, "9:pids:/x\n", None),
         ] {

@@ -79,7 +79,8 @@ fn prepared(
         group.map_or_else(start, |group| group.within(start))
     })?;
     // It was not waited for, so even if it has ended already it is still listed.
-    let started = proc::stat(main.as_raw_nonzero().get().unsigned_abs()).map_or(0, |one| one.started);
+    let started =
+        proc::stat(main.as_raw_nonzero().get().unsigned_abs()).map_or(0, |one| one.started);
     let workload = Who { pid: main.as_raw_nonzero().get().unsigned_abs(), started };
     identity.workload = Some(workload);
     if listener.is_some() {

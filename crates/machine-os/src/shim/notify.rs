@@ -110,7 +110,11 @@ mod tests {
         let to = SocketAddr::from_abstract_name(&name).unwrap();
         UnixDatagram::unbound().unwrap().send_to_addr(b"READY=1", &to).unwrap();
         ears.hear();
-        assert_eq!(ears.readiness, Readiness::NotReady, "this process does not descend from itself");
+        assert_eq!(
+            ears.readiness,
+            Readiness::NotReady,
+            "this process does not descend from itself"
+        );
         ears.take("MAINPID=7\nSTATUS=warming up\nnonsense\nREADY=0");
         assert_eq!((ears.readiness, &*ears.words), (Readiness::NotReady, "warming up"));
         ears.take(&format!("READY=1\nSTATUS={}", "é".repeat(1_000)));

@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        for line in ["", "kill now", "stop", "stop x 1", "stop 15 -1", "started 7 1", "exited code"] {
+        for line in ["", "kill now", "stop", "stop x 1", "stop 15 -1", "started 7 1", "exited code"]
+        {
             assert!(line.parse::<Order>().is_err(), "{line}");
             assert!(line.parse::<Fact>().is_err(), "{line}");
         }
