@@ -53,7 +53,8 @@ fn notify(words: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes over what runs, or starts `./run` of a build of one artifact, says its process number, and waits for its end.
+/// Takes over what runs, or starts `./run` of a build of one artifact, says its process number, and starts it
+/// again when it ends.
 fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error>> {
     let shim = vec![env::current_exe()?.into(), "shim".into()];
     let path = env::var_os("PATH").and_then(|path| path.into_string().ok());
@@ -84,15 +85,15 @@ fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let host = OsHost::open(config)?;
-        let process = match host.adopt().await?.pop() {
-            Some(adopted) => adopted.process,
-            None => {
-                host.install(&bundle).await?;
-                host.start(&spec).await?
-            }
-        };
-        writeln!(std::io::stdout(), "{}", process.identity().pid)?;
-        process.ended().await;
-        Ok(())
+        host.install(&bundle).await?;
+        let mut found = host.adopt().await?.pop();
+        loop {
+            let process = match found.take() {
+                Some(adopted) => adopted.process,
+                None => host.start(&spec).await?,
+            };
+            writeln!(std::io::stdout(), "{}", process.identity().pid)?;
+            process.ended().await;
+        }
     })
 }

@@ -4,12 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::{Bundle, Host, InstallError, Notify, ProcessSpec};
-use inventory::Artifact;
+use host::{Adopted, Bundle, Host, InstallError, Notify, Process, ProcessSpec};
+use inventory::{Artifact, Signal, Span, Stop};
 use machine_os::{OsConfig, OsHost, OsProcess};
 use names::Digest;
+use rustix::process::{Pid, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+
+pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
 
 pub(crate) const BUILD: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
@@ -25,6 +28,19 @@ impl Machine {
         let folder = TempDir::new().unwrap();
         let host = open(folder.path(), &folder.path().join("root"));
         Self { folder, host }
+    }
+
+    /// What another engine on this machine finds.
+    pub(crate) async fn adopt(&self) -> Vec<Adopted<OsProcess>> {
+        open(self.folder.path(), &self.root()).adopt().await.unwrap()
+    }
+
+    /// The folder of the only shim.
+    pub(crate) fn shim_folder(&self) -> PathBuf {
+        let mut folders = fs::read_dir(self.root().join("shims")).unwrap();
+        let folder = folders.next().unwrap().unwrap().path();
+        assert!(folders.next().is_none(), "there is one");
+        folder
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -116,4 +132,31 @@ pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) ->
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with('Z'))
+}
+
+/// The numbers that a script wrote, one a line, once there are as many as wanted.
+pub(crate) async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
+    for _ in 0..1_000 {
+        let lines = process.last_lines().await;
+        if lines.len() >= count {
+            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("the script did not say {count} numbers")
+}
+
+/// The shim of a process: whose child it is.
+pub(crate) fn shim_of(process: &OsProcess) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
+    stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+pub(crate) fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), rustix::process::Signal::KILL).unwrap();
+}
+
+/// Waits until none of these processes is there.
+pub(crate) async fn until_gone(pids: &[u32]) {
+    until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
 }

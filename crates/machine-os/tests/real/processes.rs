@@ -4,25 +4,11 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::machine::{Machine, is_alive, spec};
+use crate::machine::{Machine, STOP, is_alive, pids, spec};
 use host::{Exit, Host, Process, ProcessSpec, StartError};
-use inventory::{Limits, Signal, Span, Stop};
+use inventory::{Limits, Span, Stop};
 use machine_os::OsProcess;
 use rustix::io::{FdFlags, fcntl_setfd};
-
-const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
-
-/// The numbers that a script wrote, one a line, once there are as many as wanted.
-async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
-    for _ in 0..1_000 {
-        let lines = process.last_lines().await;
-        if lines.len() >= count {
-            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    unreachable!("the script did not say {count} numbers")
-}
 
 #[tokio::test]
 async fn an_end_is_told_with_its_status_and_last_lines() {

@@ -1,0 +1,302 @@
+//! An engine that is gone and another in its place: workloads notice nothing, and nobody else is taken for one.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::disk::Disk;
+use crate::machine::{
+    Machine, STOP, is_alive, kill, open, pids, program, shim_of, spec, until, until_gone,
+};
+use host::{Exit, Host, Process};
+use inventory::{Signal, Span, Stop};
+use tempfile::TempDir;
+
+/// A wrapper with a child beside it, and one with a child that leaves group and session.
+const TREES: [&str; 2] =
+    ["sleep 1000 & echo $!; echo $$; wait", "setsid sleep 1000 & echo $!; echo $$; wait"];
+
+/// An engine of a process of its own.
+struct Engine(Child);
+
+impl Engine {
+    /// Starts it on the machine's own folder, and says which process it holds.
+    fn start(machine: &Machine, script: &str) -> (Self, u32) {
+        let script = machine.artifact("run", format!("#!/bin/sh\n{script}\n").as_bytes());
+        let mut child = Command::new(program())
+            .arg("engine")
+            .args([machine.root(), machine.folder.path().join("artifacts")])
+            .arg(script.digest.as_str())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        (Self(child), line.trim().parse().unwrap())
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_engine_killed_by_kill_9_is_unnoticed_in_the_middle_of_a_request() {
+    let machine = Machine::new();
+    let script = format!("exec {} serve $PORT served", program().display());
+    let (engine, pid) = Engine::start(&machine, &script);
+    let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
+    let port = environment.split('\0').find_map(|one| one.strip_prefix("PORT=")).unwrap();
+    let port: u16 = port.parse().unwrap();
+    let connect = || TcpStream::connect(("127.0.0.1", port)).ok();
+    let mut request = until("it listens", connect).await;
+    engine.kill();
+    request.write_all(b"GET /").unwrap();
+    let mut answer = String::new();
+    request.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "served");
+    let (engine, again) = Engine::start(&machine, &script);
+    assert_eq!(again, pid);
+    engine.kill();
+    let [adopted] = &machine.adopt().await[..] else { unreachable!("one runs") };
+    assert_eq!(adopted.process.identity().pid, pid);
+    assert_eq!(adopted.process.address().port(), port);
+    adopted.process.stop(STOP).await;
+    assert!(!is_alive(pid) && connect().is_none());
+    assert!(machine.adopt().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_adopted_process_is_the_same_and_its_whole_tree_is_stopped() {
+    for script in TREES {
+        let machine = Machine::new();
+        let process = machine.run(script).await;
+        let pids = pids(&process, 2).await;
+        let (identity, address) = (process.identity().clone(), process.address());
+        drop(process);
+        let [adopted] = &machine.adopt().await[..] else { unreachable!("one runs") };
+        assert!(pids.iter().all(|pid| is_alive(*pid)), "{script}");
+        assert_eq!((adopted.process.identity(), adopted.process.address()), (&identity, address));
+        let spec = spec();
+        assert_eq!((&adopted.module, &adopted.instance), (&spec.module, &spec.instance));
+        assert_eq!((&adopted.resource, &adopted.execution), (&spec.resource, &spec.execution));
+        assert_eq!(adopted.keepsake, spec.keepsake);
+        assert_eq!(adopted.process.last_lines().await.len(), 2);
+        adopted.process.stop(STOP).await;
+        assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
+        assert!(machine.adopt().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn checks_of_an_adopted_process_run_in_its_place_and_environment() {
+    let machine = Machine::new();
+    let environment = [("GREETING".to_owned(), "hello".to_owned())].into();
+    let spec = host::ProcessSpec { environment, ..spec() };
+    drop(machine.run_as("exec sleep 1000", spec).await);
+    let [adopted] = &machine.adopt().await[..] else { unreachable!("one runs") };
+    let check = ["sh", "-c", "test -f run && test $GREETING$PORT = hello${PORT}"];
+    let check = inventory::Check::Exec(check.map(str::to_owned).into());
+    assert_eq!(adopted.process.check(&check, Duration::from_secs(10)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_saw_is_told_once() {
+    let machine = Machine::new();
+    drop(machine.run("echo one; sleep 0.1; echo two; exit 3").await);
+    let exit = machine.shim_folder().join("exit");
+    until("it has ended", || exit.exists().then_some(())).await;
+    let [ended] = &machine.adopt().await[..] else { unreachable!("its end is not heard yet") };
+    assert_eq!(ended.process.ended().await, Exit::Status(3));
+    assert_eq!(ended.process.last_lines().await, ["one", "two"]);
+    assert!(machine.adopt().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_stop_goes_on_when_its_engine_is_gone() {
+    let machine = Machine::new();
+    let process = machine.run("trap '' TERM; echo $$; while :; do sleep 1000; done").await;
+    let pids = pids(&process, 1).await;
+    let how = Stop { signal: Signal::Term, grace: Span::milliseconds(300) };
+    // The word to stop is said, and then nobody is there any more who could kill after the grace.
+    let gone = tokio::time::timeout(Duration::from_millis(100), process.stop(how)).await;
+    assert!(gone.is_err());
+    drop(process);
+    until_gone(&pids).await;
+}
+
+#[tokio::test]
+async fn a_shim_that_is_killed_takes_its_whole_workload_along() {
+    for script in TREES {
+        let machine = Machine::new();
+        let process = machine.run(script).await;
+        let pids = pids(&process, 2).await;
+        kill(shim_of(&process));
+        assert_eq!(process.ended().await, Exit::Unknown);
+        assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
+        assert_eq!(process.last_lines().await.len(), 2, "its last words are in the log");
+        assert!(machine.adopt().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn of_a_shim_that_was_killed_while_nobody_looked_nothing_is_left_and_its_end_is_unknown() {
+    for script in TREES {
+        let machine = Machine::new();
+        let process = machine.run(script).await;
+        let pids = pids(&process, 2).await;
+        let shim = shim_of(&process);
+        drop(process);
+        kill(shim);
+        let [ended] = &machine.adopt().await[..] else { unreachable!("its end is not heard yet") };
+        assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
+        assert_eq!(ended.process.ended().await, Exit::Unknown);
+        assert!(machine.adopt().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_shim_that_hangs_is_lost_when_it_should_stop_something() {
+    let machine = Machine::new();
+    let process = machine.run(TREES[1]).await;
+    let pids = pids(&process, 2).await;
+    let shim = shim_of(&process);
+    let stopped = rustix::process::Pid::from_raw(shim.cast_signed()).unwrap();
+    rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
+    process.stop(Stop { signal: Signal::Kill, grace: Span::seconds(0) }).await;
+    assert!(!pids.iter().any(|pid| is_alive(*pid)) && !is_alive(shim));
+    assert_eq!(process.ended().await, Exit::Unknown);
+}
+
+/// Replaces numbers in what a shim wrote of itself.
+fn rewrite(machine: &Machine, change: impl Fn(&str, &str) -> String) {
+    let path = machine.shim_folder().join("identity");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    let lines: String =
+        lines.map(|(key, value)| format!("{key} {}\n", change(key, value))).collect();
+    fs::write(path, lines).unwrap();
+}
+
+/// Somebody else's process; ended with the value.
+struct Stranger(Child);
+
+impl Stranger {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("1000").spawn().unwrap())
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_with_a_stored_number_is_neither_adopted_nor_signalled() {
+    let machine = Machine::new();
+    let process = machine.run(TREES[1]).await;
+    let pids = pids(&process, 2).await;
+    let shim = shim_of(&process);
+    drop(process);
+    [&[shim], &pids[..]].concat().into_iter().for_each(kill);
+    until_gone(&pids).await;
+    let stranger = Stranger::new();
+    // The numbers now belong to somebody who was started at another time.
+    rewrite(&machine, |key, value| match key {
+        "shim" | "workload" => {
+            format!("{} {}", stranger.0.id(), value.split_once(' ').unwrap().1)
+        }
+        _ => value.to_owned(),
+    });
+    let [ended] = &machine.adopt().await[..] else { unreachable!("its end is not heard yet") };
+    assert_eq!(ended.process.ended().await, Exit::Unknown);
+    assert!(is_alive(stranger.0.id()));
+    // Handles on what is gone do no harm either.
+    ended.process.stop(STOP).await;
+    assert!(is_alive(stranger.0.id()));
+}
+
+#[tokio::test]
+async fn after_a_reboot_nothing_is_adopted_and_nobody_is_signalled() {
+    let machine = Machine::new();
+    let process = machine.run(TREES[1]).await;
+    let pids = pids(&process, 2).await;
+    drop(process);
+    // What runs here stands for strangers who by chance have the same numbers and start times in the next boot.
+    rewrite(&machine, |key, value| match key {
+        "boot" => "00000000-0000-0000-0000-000000000000".to_owned(),
+        _ => value.to_owned(),
+    });
+    assert!(machine.adopt().await.is_empty());
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
+    let machine = Machine::new();
+    // An engine died between making the folder and starting the shim.
+    fs::create_dir(machine.root().join("shims/a1-1.web.0000000000000000")).unwrap();
+    assert!(machine.adopt().await.is_empty());
+    let process = machine.run(TREES[1]).await;
+    let pids = pids(&process, 2).await;
+    drop(process);
+    fs::write(machine.shim_folder().join("keepsake"), "{\"of\": \"a newer engine\"}").unwrap();
+    assert!(machine.adopt().await.is_empty());
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn a_folder_however_long_its_path_has_its_socket_for_its_user_alone() {
+    let machine = Machine::new();
+    let deep = machine.root().join("x".repeat(200)).join("y".repeat(200));
+    let host = open(machine.folder.path(), &deep);
+    let run = machine.artifact("run", b"#!/bin/sh\nexec sleep 1000\n");
+    host.install(&crate::machine::bundle(vec![run])).await.unwrap();
+    let pid = host.start(&spec()).await.unwrap().identity().pid;
+    let shims = deep.join("shims");
+    let folder = fs::read_dir(shims).unwrap().next().unwrap().unwrap().path();
+    let mode = |name: &str| folder.join(name).metadata().unwrap().mode() & 0o777;
+    assert!(folder.join("socket").metadata().unwrap().file_type().is_socket());
+    assert_eq!((mode(""), mode("socket"), mode("errand")), (0o700, 0o600, 0o600));
+    let [adopted] = &host.adopt().await.unwrap()[..] else { unreachable!("one runs") };
+    assert_eq!(adopted.process.identity().pid, pid);
+    adopted.process.stop(STOP).await;
+}
+
+#[tokio::test]
+async fn an_end_that_cannot_be_written_waits_for_somebody_to_hear_it() {
+    let machine = Machine::new();
+    let folder = TempDir::new().unwrap();
+    let Some(disk) = Disk::mount(folder.path()) else { return };
+    let host = open(machine.folder.path(), folder.path());
+    let run = machine.artifact("run", b"#!/bin/sh\necho here; exec sleep 1000\n");
+    host.install(&crate::machine::bundle(vec![run])).await.unwrap();
+    let process = host.start(&spec()).await.unwrap();
+    let (pid, shim) = (process.identity().pid, shim_of(&process));
+    until_line(&process).await;
+    drop(process);
+    // It fails when nothing is left.
+    let _ = fs::write(folder.path().join("ballast"), vec![1; 8 * 1024 * 1024]);
+    kill(pid);
+    until_gone(&[pid]).await;
+    let [ended] = &host.adopt().await.unwrap()[..] else { unreachable!("its shim waits") };
+    assert_eq!(ended.process.ended().await, Exit::Signal(9));
+    assert_eq!(ended.process.last_lines().await, ["here"]);
+    until_gone(&[shim]).await;
+    drop(disk);
+}
+
+async fn until_line(process: &machine_os::OsProcess) {
+    while process.last_lines().await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

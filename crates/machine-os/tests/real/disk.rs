@@ -1,0 +1,36 @@
+//! File systems that are not as they should be.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A mount, taken away with the value.
+#[derive(Debug)]
+pub(crate) struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    /// A file system of its own, of 4 MiB. `None` for who is not root: then nothing can be mounted, and the test has nothing
+    /// to say.
+    pub(crate) fn mount(at: &'a Path) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let mounted = mount(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], at);
+        mounted.then_some(Self(at))
+    }
+
+    /// Makes a folder one that nobody can write to, root neither. `None` for who is not root.
+    pub(crate) fn read_only(at: &'a Path) -> Option<Self> {
+        let path = at.to_str().unwrap();
+        let bound = mount(&["--bind", path], at).then_some(Self(at))?;
+        mount(&["-o", "remount,bind,ro"], at).then_some(bound)
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+fn mount(arguments: &[&str], at: &Path) -> bool {
+    Command::new("mount").args(arguments).arg(at).status().is_ok_and(|status| status.success())
+}
