@@ -91,7 +91,8 @@ fn prepared(
     let started = Fact::Started { pid: workload.pid, started: workload.started, execution };
 
     let broken = |error: io::Error| format!("it cannot be held: {error}");
-    let (woken, mut wake) = io::pipe().map_err(broken)?;
+    let (woken, wake) = io::pipe().map_err(broken)?;
+    let mut output_wake = wake.try_clone().map_err(broken)?;
     let tail = Arc::new(Mutex::new(Tail::default()));
     reap::reap(wake.try_clone().map_err(broken)?).map_err(broken)?;
     let log = errand.output.clone().map(|path| Log::new(path, &errand.title, &notes));
@@ -100,13 +101,14 @@ fn prepared(
         .name("output".to_owned())
         .spawn(move || {
             pump(reader, log, &taking);
-            Note::OutputDone.send(&mut wake);
+            Note::OutputDone.send(&mut output_wake);
         })
         .map_err(broken)?;
     let mut first = Engine::new(engine.try_clone().map_err(broken)?).map_err(broken)?;
     // An engine that is gone by now is one that the next will replace.
     let _ = first.say(&started);
-    let watch = Watch { started, group, listener, ears, tail, woken, tie: errand.tie };
+    let (tie, _wake) = (errand.tie, wake);
+    let watch = Watch { started, group, listener, ears, tail, woken, _wake, tie };
     watch.run(main, first);
     Ok(())
 }

@@ -1,16 +1,18 @@
 //! The main thread of a shim: waits for what happens to the workload, to its engines and to time, and decides.
 
 use std::fs;
-use std::io::PipeReader;
+use std::io::{PipeReader, PipeWriter};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use host::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use crate::entry;
@@ -50,6 +52,8 @@ pub(super) struct Watch<'a> {
     /// hand over what it reads.
     pub(super) tail: Arc<Mutex<Tail>>,
     pub(super) woken: PipeReader,
+    /// Never used here: with it the pipe does not end when the other threads do, and waiting on it waits.
+    pub(super) _wake: PipeWriter,
     pub(super) tie: Tie,
 }
 
@@ -159,8 +163,14 @@ impl Watch<'_> {
         let all = std::iter::once(self.woken.as_fd()).chain(rest);
         let mut asked: Vec<PollFd<'_>> =
             all.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
-        if poll(&mut asked, timeout.as_ref()).is_err() {
-            return Woken::default();
+        match poll(&mut asked, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Woken::default(),
+            // Out of memory, say: looking again at once would not help.
+            Err(_) => {
+                thread::sleep(KILL_AGAIN_AFTER);
+                return Woken::default();
+            }
         }
         let mut spoke = asked.iter().map(|one| !one.revents().is_empty());
         let mut next = || spoke.next().unwrap_or(false);
