@@ -77,14 +77,19 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         &[
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
-            external("rustix", &["std", "process", "fs", "rand", "time"]),
+            // A shim waits for descriptors (`event`), gives its own away (`stdio`), and asks a socket who is at its other
+            // end (`net`); `param` says how long a clock tick is.
+            external(
+                "rustix",
+                &["std", "process", "fs", "event", "net", "param", "rand", "stdio", "time"],
+            ),
             external("serde", &["alloc", "derive"]),
             external("serde_json", &["alloc", "std"]),
             external("sha2", &[]),
             external("sled", &["default"]),
             external("tar", &[]),
             external("thiserror", &[]),
-            external("tokio", &["io-util", "net", "process", "rt", "sync", "time"]),
+            external("tokio", &["io-util", "macros", "net", "process", "rt", "sync", "time"]),
         ],
     ),
     (

@@ -64,3 +64,15 @@ fn killed_before_it_said_anything() -> Outcome {
     place.nothing_runs()?;
     Answered::from(place.of_fleet(&["dev", "--exit"]).output()?).done()
 }
+
+#[test]
+fn killed_and_not_started_again_it_leaves_nothing_for_long() -> Outcome {
+    let place = Place::new()?;
+    let mut dev = Dev::start(place.of_fleet(&["dev"]))?;
+    dev.wait_for_line("pass 1 of 3")?;
+    dev.kill()?;
+    if place.processes()?.is_empty() {
+        return Err("its programs do not notice that it is killed".into());
+    }
+    place.nothing_runs()
+}

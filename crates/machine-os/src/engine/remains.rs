@@ -16,8 +16,13 @@ const KILL_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// How often. It is a bound for what cannot be killed: a process that the kernel holds in a system call.
 const KILLS_MAX: u32 = 250;
 
+/// How often nothing must be found, one look after another. While a process executes another program its environment is
+/// empty, for less than a millisecond.
+const EMPTY_LOOKS: u32 = 2;
+
 /// Kills the shim, if it lives, and all that is left of its workload.
 pub(super) async fn end(identity: &Identity) {
+    let mut empty_looks = 0;
     for _ in 0..KILLS_MAX {
         let identity = identity.clone();
         let left = spawn_blocking(move || {
@@ -34,7 +39,8 @@ pub(super) async fn end(identity: &Identity) {
             }
             left.len()
         });
-        if left.await.unwrap_or(0) == 0 {
+        empty_looks = if left.await.unwrap_or(0) == 0 { empty_looks + 1 } else { 0 };
+        if empty_looks == EMPTY_LOOKS {
             return;
         }
         tokio::time::sleep(KILL_AGAIN_AFTER).await;

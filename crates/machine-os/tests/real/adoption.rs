@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::disk::Disk;
@@ -38,10 +40,26 @@ impl Engine {
         (Self(child), line.trim().parse().unwrap())
     }
 
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+    fn kill(self) {
+        drop(self);
     }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where a process was told to listen.
+async fn port_of(pid: u32) -> u16 {
+    // While it executes another program its environment is not to be seen.
+    let port = || {
+        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).ok()?;
+        environment.split('\0').find_map(|one| one.strip_prefix("PORT="))?.parse().ok()
+    };
+    until("it knows where to listen", port).await
 }
 
 #[tokio::test]
@@ -49,9 +67,7 @@ async fn an_engine_killed_by_kill_9_is_unnoticed_in_the_middle_of_a_request() {
     let machine = Machine::new();
     let script = format!("exec {} serve $PORT served", program().display());
     let (engine, pid) = Engine::start(&machine, &script);
-    let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
-    let port = environment.split('\0').find_map(|one| one.strip_prefix("PORT=")).unwrap();
-    let port: u16 = port.parse().unwrap();
+    let port = port_of(pid).await;
     let connect = || TcpStream::connect(("127.0.0.1", port)).ok();
     let mut request = until("it listens", connect).await;
     engine.kill();
@@ -68,6 +84,38 @@ async fn an_engine_killed_by_kill_9_is_unnoticed_in_the_middle_of_a_request() {
     adopted.process.stop(STOP).await;
     assert!(!is_alive(pid) && connect().is_none());
     assert!(machine.adopt().await.is_empty());
+}
+
+#[tokio::test]
+async fn no_request_fails_while_engines_come_and_go() {
+    let machine = Machine::new();
+    let script = format!("exec {} serve $PORT served", program().display());
+    let (mut engine, pid) = Engine::start(&machine, &script);
+    let port = port_of(pid).await;
+    until("it listens", || TcpStream::connect(("127.0.0.1", port)).ok()).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let asking = std::thread::spawn(move || {
+        let mut served = 0;
+        while !over.load(Ordering::Relaxed) {
+            let mut request = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            request.write_all(b"GET /").unwrap();
+            let mut answer = String::new();
+            request.read_to_string(&mut answer).unwrap();
+            assert_eq!(answer, "served");
+            served += 1;
+        }
+        served
+    });
+    for _ in 0..10 {
+        engine.kill();
+        let again;
+        (engine, again) = Engine::start(&machine, &script);
+        assert_eq!(again, pid);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert!(asking.join().unwrap() > 10);
+    engine.kill();
 }
 
 #[tokio::test]
