@@ -2,7 +2,7 @@
 //!
 //! | file | by | what |
 //! |---|---|---|
-//! | `keepsake` | engine | what [`Host::adopt`](host::Host::adopt) tells, as JSON |
+//! | `keepsake` | engine | what the port's `adopt` tells, as JSON |
 //! | `errand` | engine | the errand, for commands that check the workload in its place |
 //! | `identity` | shim | which process it is, in which boot, and which one the workload is |
 //! | `socket` | shim | where engines connect |

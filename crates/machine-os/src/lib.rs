@@ -2,7 +2,7 @@
 //!
 //! A shim is a small process of its own, one per workload: this very program started again, in [`shim::main`]. It owns the
 //! workload's tree, its output and its exit status, and it outlives the engine: whatever becomes of that, workloads notice
-//! nothing. The next engine finds the shims by their folders and takes hold of them ([`host::Host::adopt`]).
+//! nothing. The next engine finds the shims by their folders and takes hold of them (the port's `adopt`).
 //!
 //! [`shim`] is one side of the words that the two exchange, `engine` the other, `entry` the folder between them, and nothing
 //! else knows how a workload is held.

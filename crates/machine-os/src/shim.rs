@@ -3,7 +3,7 @@
 //! A program that embeds [`OsHost`](crate::OsHost) calls [`main`] from a hidden subcommand, before it does anything else,
 //! and names that subcommand in [`OsConfig::shim`](crate::OsConfig::shim).
 //!
-//! Standard input is a socket to the engine that started it. Over it comes the [`Errand`]; once the shim could be found
+//! Standard input is a socket to the engine that started it. Over it comes the `Errand`; once the shim could be found
 //! again by another engine it says that it is ready, and starts the workload when it is told to go. So an engine that dies
 //! at any moment leaves either a shim that the next one finds, or nothing.
 //!
