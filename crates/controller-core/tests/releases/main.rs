@@ -11,3 +11,4 @@ mod fleet;
 mod killed;
 mod laws;
 mod release;
+mod together;
