@@ -96,7 +96,7 @@ pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> Strin
             match last {
                 Some(wanting) => format!("{} is judged: {wanting}", wave_name(*place)),
                 None => {
-                    format!("{} is judged: good {passes} times in a row so far", wave_name(*place))
+                    format!("{} is judged: {passes} passes in a row so far", wave_name(*place))
                 }
             }
         }
@@ -125,9 +125,10 @@ pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> Strin
 }
 
 fn wave_name(place: Place) -> String {
-    let wave =
-        if place.wave == 0 { "the first machines".into() } else { format!("wave {}", place.wave) };
-    if place.tier == 0 { wave } else { format!("tier {}, {wave}", place.tier + 1) }
+    match place.tier {
+        0 => format!("wave {}", place.wave),
+        tier => format!("wave {} of tier {}", place.wave, tier + 1),
+    }
 }
 
 fn end(put_back: &PutBack) -> String {
