@@ -236,12 +236,21 @@ impl Controller {
         }
     }
 
-    /// What a step says did not land, or nobody knows whether it did. It counts as not done, and comes again; nothing that
-    /// rests on it is done meanwhile.
+    /// What a step says did not land, or nobody knows whether it did. It counts as not done; nothing that rests on it is done
+    /// meanwhile. What the store holds is to be taken anew ([`Controller::reload`]) before anything else is decided.
     pub fn not_landed(&mut self, now: DateTime<Utc>, why: String) {
         let since = self.state.held_off.as_ref().map_or(now, |held_off| held_off.since);
         let until = now.checked_add_signed(RETRY_AFTER).unwrap_or(now);
         self.state.held_off = Some(HeldOff { until, since, why });
+        self.inventory_changed = true;
+        self.judging_due = true;
+        self.ticked = true;
+    }
+
+    /// Takes anew what the store holds, after a write of which nobody knows whether it landed.
+    pub fn reload(&mut self, records: Records) {
+        self.state.records = records;
+        self.state.held_off = None;
         self.inventory_changed = true;
         self.judging_due = true;
         self.ticked = true;

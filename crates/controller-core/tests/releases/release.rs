@@ -470,3 +470,32 @@ fn what_an_ended_plan_moved_is_put_back_when_the_plan_in_its_place_never_begins(
         assert_eq!(fleet.runs(machine).as_deref(), Some("a"), "{machine}");
     }
 }
+
+#[test]
+fn past_a_point_of_no_return_nothing_older_is_put_back() {
+    let manifest = crate::fleet::MANIFEST
+        .replace("name = \"blog\"", "name = \"blog\"\npoint_of_no_return = true");
+    let mut fleet = Fleet::new(2);
+    fleet.with_good_build("a");
+    fleet.try_register("b", &manifest).unwrap();
+    fleet.script("b", Behaviour::NeverHealthy);
+    let plan = fleet.release("blog@b");
+    fleet.run(3);
+    fleet.ask(Ask::Stop { plan }).unwrap();
+    fleet.run(5);
+    assert_eq!(fleet.declared_to("box-1"), ["a", "b"], "a person's stop does not either");
+
+    let plan = fleet.release("blog@b");
+    fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
+    fleet.run(20);
+    assert_eq!(
+        fleet.declared_to("box-2"),
+        ["a", "b"],
+        "the healthier machine came first this time"
+    );
+    assert!(
+        fleet.conditions().contains(&"build.blog.box-2.rollback-failed".to_owned()),
+        "{:?}",
+        fleet.conditions()
+    );
+}

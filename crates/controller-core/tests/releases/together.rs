@@ -102,3 +102,22 @@ fn an_earlier_tier_stays_watched_while_a_later_one_moves() {
         assert_eq!(fleet.declared_of("shop", machine), ["shop-a", "shop-b", "shop-a"], "{machine}");
     }
 }
+
+#[test]
+fn a_module_of_which_nothing_was_seen_is_not_condemned_with_the_other() {
+    let mut fleet = fleet_with_both("");
+    fleet.script("shop-b", Behaviour::FailsAfter(0));
+    fleet.script("blog-b", Behaviour::Unable);
+    let plan = fleet.release("blog@blog-b shop@shop-b");
+    fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
+    let records = &fleet.core.state().records;
+    let build =
+        |commit: &str| records.builds.values().find(|it| it.commit.as_str() == commit).unwrap();
+    assert!(records.is_condemned(&build("shop-b").id));
+    assert!(!records.is_condemned(&build("blog-b").id), "it could not be tried");
+    assert_eq!(
+        fleet.declared_of("blog", "box-1"),
+        ["blog-a", "blog-b", "blog-a"],
+        "it goes back all the same"
+    );
+}
