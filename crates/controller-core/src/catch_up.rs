@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use inventory::Standing;
 use names::{BuildId, MachineName, ModuleName};
 
 use crate::{
@@ -51,12 +52,14 @@ fn wanted(state: &State, machine: &MachineName) -> BTreeMap<ModuleName, BuildId>
         let declared = records.declared_build(machine, &module.name);
         let is_held = records.machines.get(machine).is_some_and(|machine| machine.hold.is_some());
         let released = records.released(module).filter(|_| !is_held);
-        // Nothing unproven is left on a machine where nobody would put it back, as long as anything older can follow it.
-        let stays = |build: &&BuildId| {
-            records.is_proven(build)
-                || !records.is_left_unwatched(machine, &module.name)
-                || !state.may_be_followed(build)
+        // Nothing unproven is left on a machine where nobody would put it back, and nothing that another machine's gate has
+        // condemned, as long as anything older can follow it.
+        let may_stay = |build: &&BuildId| match records.standing(build) {
+            Standing::Proven(_) => true,
+            Standing::Unproven => !records.is_left_unwatched(machine, &module.name),
+            Standing::Condemned(_) => false,
         };
+        let stays = |build: &&BuildId| may_stay(build) || !state.may_be_followed(build);
         let watched = declared.filter(stays);
         let build = released.or(watched).or_else(|| records.for_latecomers(module)).or(declared)?;
         let build = build.clone();

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod assigned;
 mod fleet;
 mod killed;
 mod laws;
