@@ -308,6 +308,26 @@ fn what_was_unhealthy_before_the_send_is_not_the_builds_doing() -> Opened {
 }
 
 #[test]
+fn a_resource_that_is_not_stated_and_was_wanting_before_is_not_the_builds_doing() -> Opened {
+    let unstated = |seconds| {
+        let mut facts = well(seconds);
+        each_statement(&mut facts, |statement| statement.resources.clear());
+        facts
+    };
+    let and_before = |seconds| {
+        let mut facts = unstated(seconds);
+        wanting_before(&mut facts);
+        facts
+    };
+    let relay = || opening("relay", &["anvil"]);
+    let new = end_of(relay(), Rules::default(), &unstated)?;
+    assert_eq!(new.end(), ("failed", "resource_not_stated"));
+    let before = end_of(relay(), Rules::default(), &and_before)?;
+    assert_eq!(before.end(), ("cannot tell", "resource_not_stated"));
+    Ok(())
+}
+
+#[test]
 fn what_was_wanting_before_never_softens_what_is_broken() -> Opened {
     let mut facts = well(39);
     state_all(&mut facts, &ResourceState::Failed);

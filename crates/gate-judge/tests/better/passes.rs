@@ -102,6 +102,16 @@ fn a_counted_pass_needs_a_word_newer_than_the_last() -> Opened {
 }
 
 #[test]
+fn a_word_is_fresh_from_now_back_to_the_limit() -> Opened {
+    let cases = [(40, true), (25, true), (24, false), (41, false)];
+    for (heard, is_fresh) in cases {
+        let found = relay(Rules::default())?.by(40, &well(heard));
+        assert_eq!(found == Found::Counted, is_fresh, "heard at {heard}");
+    }
+    Ok(())
+}
+
+#[test]
 fn an_empty_statement_is_a_word_too() -> Opened {
     let mut nothing_runs = well(39);
     each_statement(&mut nothing_runs, |statement| statement.resources.clear());
