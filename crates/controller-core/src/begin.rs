@@ -188,17 +188,21 @@ fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
 
 /// The build that would be put back: the registered one when it has passed, since that is what runs there; else the last
 /// other one that passed. Where the build that is to be sent is the only one that ever passed, it is its own: nothing is
-/// better. Only where none has ever passed it is what is registered, unless that was condemned.
+/// better. Only where none has ever passed it is what every machine runs, unless that was condemned: nothing unproven is
+/// put onto a machine that did not run it before.
 pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) -> Option<BuildId> {
     let records = &state.records;
-    let registered = records.modules.get(module)?.registered.as_ref();
+    let module = records.modules.get(module)?;
+    let registered = module.registered.as_ref();
     let is_proven = |build: &&BuildId| records.is_proven(build);
-    let may_stay = |build: &&BuildId| {
-        records.builds.contains_key(*build) && !records.is_condemned(build) && *build != to
+    let runs_everywhere = |build: &&BuildId| {
+        let runs =
+            |machine: &Machine| records.declared_build(&machine.name, &module.name) == Some(*build);
+        !records.is_condemned(build) && *build != to && state.assigned(module).all(runs)
     };
-    let proven = || records.last_proven_before(module, Some(to)).map(|build| &build.id);
+    let proven = || records.last_proven_before(&module.name, Some(to)).map(|build| &build.id);
     let build = registered.filter(is_proven).or_else(proven);
-    build.or(Some(to).filter(is_proven)).or(registered.filter(may_stay)).cloned()
+    build.or(Some(to).filter(is_proven)).or(registered.filter(runs_everywhere)).cloned()
 }
 
 /// Shares out the next tier that has anywhere to go, from this one on, and answers its first wave. One whose modules are

@@ -19,7 +19,7 @@ use crate::{
     record::{KeptReport, Record, Told},
     records::Records,
     send,
-    sighting::{Delivery, SILENT_AFTER},
+    sighting::{Delivery, Memory, SILENT_AFTER},
     state::{HeldOff, Rules, State},
     step::{Effect, Step},
     supersede,
@@ -110,12 +110,16 @@ impl Controller {
         };
         // A machine that has seen more than this store knows: the store was put back, and goes on above.
         let is_ahead = held.map(|held| held.number) > declared.map(|declared| declared.number);
+        let sighting_of = machine.clone();
         let sighting = self.state.sightings.entry(machine).or_default();
         // What it says it holds is what it has, whatever was answered before: its disk may have been put back.
         match (is_held, held) {
             (true, Some(held)) => sighting.delivery = Delivery::Taken { number: held.number },
             (true, None) => {}
             (false, _) => sighting.delivery = Delivery::NotTried,
+        }
+        if held.is_none() && self.state.records.reports.contains_key(&sighting_of) {
+            sighting.memory = Memory::Lost;
         }
         sighting.take_hello(now, hello);
         self.inventory_changed |= is_ahead;
@@ -146,12 +150,14 @@ impl Controller {
         report: Report,
     ) -> Result<(Step, ReportReply), Stranger> {
         self.check_known(&report.machine)?;
-        self.state.sightings.entry(report.machine.clone()).or_default().heard = Some(now);
+        let sighting = self.state.sightings.entry(report.machine.clone()).or_default();
+        sighting.heard = Some(now);
+        let begins_anew = core::mem::take(&mut sighting.memory) == Memory::Lost;
         let reply = ReportReply { declaration: report.declaration, revision: report.revision };
         let place = |report: &Report| (report.declaration, report.revision);
         let kept = self.state.records.reports.get(&report.machine);
         let mut step = Step::default();
-        if kept.is_none_or(|kept| place(&kept.report) < place(&report)) {
+        if begins_anew || kept.is_none_or(|kept| place(&kept.report) < place(&report)) {
             step.why = format!("{} reports on declaration {}", report.machine, report.declaration);
             step.put(KeptReport { at: now, report });
         }

@@ -56,6 +56,8 @@ pub(crate) fn rules(state: &State, plan: &Plan, place: Place) -> gate_judge::Rul
         settle: a.settle.max(b.settle),
         bound: a.bound.max(b.bound),
     });
+    // What each alone could pass, all together can too.
+    let policy = policy.map(|it| Policy { bound: it.bound.max(it.every * it.passes), ..it });
     policy.map_or(state.rules.gate, |policy| state.rules.gate.with_policy(policy))
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod assigned;
+mod ended;
 mod fleet;
 mod killed;
 mod laws;
