@@ -24,17 +24,17 @@ fn it_ends_with_success_when_the_story_went_as_it_should_and_leaves_nothing() ->
 }
 
 #[test]
-fn people_read_a_dozen_lines() -> Outcome {
+fn people_read_a_dozen_lines_of_many_machines_too() -> Outcome {
     let place = Place::new()?;
-    let answered = finished(place.controller(&["dev", "--exit", "--machines", "2"]))?;
+    let answered = finished(place.controller(&["dev", "--exit", "--machines", "16"]))?;
     answered.done()?;
     let lines: Vec<_> = answered.stdout.lines().collect();
     assert!((8..=12).contains(&lines.len()), "{lines:#?}");
     assert!(
-        lines[0].contains("sample v1") && lines[0].contains("runs on 2 machines"),
+        lines[0].contains("sample v1") && lines[0].contains("runs on 16 machines"),
         "{lines:#?}"
     );
-    assert!(lines[1].contains("the other 1 machine never saw it"), "{lines:#?}");
+    assert!(lines[1].contains("the other 15 machines never saw it"), "{lines:#?}");
     let cause = "there is no setting `greting`";
     assert!(answered.stdout.contains(cause), "{lines:#?}");
     assert!(!answered.stdout.contains('\x1b') && !answered.stderr.contains('\x1b'), "no terminal");
