@@ -60,6 +60,11 @@ impl Folder {
         self.0.join("store")
     }
 
+    /// Where the agents of a fleet on this box keep what they must remember.
+    pub(crate) fn agents_store(&self) -> PathBuf {
+        self.0.join("agents")
+    }
+
     /// Where artifacts are, each in a file that has its digest for a name.
     pub(crate) fn artifacts(&self) -> PathBuf {
         self.0.join("artifacts")

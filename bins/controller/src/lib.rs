@@ -82,20 +82,24 @@ fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result
     match command {
         Command::Asking(asking) => {
             let folder = Folder::find(everywhere.dir.as_deref(), surroundings)?;
-            runtime()?.block_on(commands::run(asking, &folder, output))
+            block_on(commands::run(asking, &folder, output))
         }
-        Command::Sample(flags) => runtime()?.block_on(sample::serve(&flags)).map_err(Failure::from),
+        Command::Sample(flags) => block_on(async { Ok(sample::serve(&flags).await?) }),
         Command::Dev(flags) => {
             let dir = everywhere.dir.as_deref();
-            runtime()?.block_on(dev::run(&flags, dir, surroundings, output))
+            block_on(dev::run(&flags, dir, surroundings, output))
         }
         Command::Judge(flags) => judge::judge(&flags, output),
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::because("the program cannot start its threads", &error))
+        .map_err(|error| Failure::because("the program cannot start its threads", &error))?;
+    let outcome = runtime.block_on(work);
+    // What still runs in the background was waited for already, as long as it is worth it.
+    runtime.shutdown_background();
+    outcome
 }

@@ -12,7 +12,7 @@ use crate::{
     plan::{Asked, Place, Plan, PlanState, Tier},
     state::State,
     step::Step,
-    waves::share_out,
+    waves::{bring_forward, share_out},
 };
 
 /// What a queued plan waits for.
@@ -114,7 +114,21 @@ pub(crate) fn waits(state: &State, plan: &Plan, now: DateTime<Utc>) -> Option<Wa
             return Some(Waits::Machine { plan: other.id.clone(), machine: shared.clone() });
         }
     }
-    None
+    asked_before(state, plan)
+}
+
+/// A plan of one of these modules that was asked for earlier and has not begun: the builds of a module move in the order in
+/// which they were asked for, so that an older one never takes the place of a newer.
+fn asked_before(state: &State, plan: &Plan) -> Option<Waits> {
+    if plan.at_once.is_some() {
+        return None;
+    }
+    let earlier = state.records.plans.values().take_while(|earlier| earlier.id < plan.id);
+    let mut queued = earlier.filter(|earlier| earlier.state == PlanState::Queued);
+    queued.find_map(|earlier| {
+        let shared = plan.moves().find(|it| earlier.move_of(&it.module).is_some())?;
+        Some(Waits::Module { plan: earlier.id.clone(), module: shared.module.clone() })
+    })
 }
 
 /// A plan of one of these modules that is being put back by machines that are there. Those that are silent keep nobody
@@ -161,27 +175,51 @@ fn begun(state: &State, now: DateTime<Utc>, plan: &Plan) -> Step {
         it.from = put_back_target(state, &it.module, &it.to);
         it.trial = state.records.trial(&it.to);
     }
-    if let Some(tier) = plan.tiers.first_mut() {
-        share(state, now, tier);
-    }
-    plan.state = PlanState::Sending { place: Place { tier: 0, wave: 0 } };
+    plan.state = match share_next(state, now, &mut plan, 0) {
+        Some(place) => PlanState::Sending { place },
+        None => PlanState::Stopped {
+            by: "the rule that an empty gate never passes: no machine may be sent any of it".into(),
+            place: None,
+        },
+    };
     step.put(plan);
     step
 }
 
 /// The build that would be put back: the registered one when it has passed, since that is what runs there; else the last
 /// other one that passed. Where the build that is to be sent is the only one that ever passed, it is its own: nothing is
-/// better. Only where none has ever passed it is what is registered, unless that was condemned.
+/// better. Only where none has ever passed it is what every machine runs, unless that was condemned: nothing unproven is
+/// put onto a machine that did not run it before.
 pub(crate) fn put_back_target(state: &State, module: &ModuleName, to: &BuildId) -> Option<BuildId> {
     let records = &state.records;
-    let registered = records.modules.get(module)?.registered.as_ref();
+    let module = records.modules.get(module)?;
+    let registered = module.registered.as_ref();
     let is_proven = |build: &&BuildId| records.is_proven(build);
-    let may_stay = |build: &&BuildId| {
-        records.builds.contains_key(*build) && !records.is_condemned(build) && *build != to
+    let runs_everywhere = |build: &&BuildId| {
+        let runs =
+            |machine: &Machine| records.declared_build(&machine.name, &module.name) == Some(*build);
+        !records.is_condemned(build) && *build != to && state.assigned(module).all(runs)
     };
-    let proven = || records.last_proven_before(module, Some(to)).map(|build| &build.id);
+    let proven = || records.last_proven_before(&module.name, Some(to)).map(|build| &build.id);
     let build = registered.filter(is_proven).or_else(proven);
-    build.or(Some(to).filter(is_proven)).or(registered.filter(may_stay)).cloned()
+    build.or(Some(to).filter(is_proven)).or(registered.filter(runs_everywhere)).cloned()
+}
+
+/// Shares out the next tier that has anywhere to go, from this one on, and answers its first wave. One whose modules are
+/// assigned nowhere has no gate to pass, and nothing to send.
+pub(crate) fn share_next(
+    state: &State,
+    now: DateTime<Utc>,
+    plan: &mut Plan,
+    from: usize,
+) -> Option<Place> {
+    for (nth, tier) in plan.tiers.iter_mut().enumerate().skip(from) {
+        share(state, now, tier);
+        if !tier.waves.is_empty() {
+            return Some(Place { tier: nth, wave: 0 });
+        }
+    }
+    None
 }
 
 /// Shares out a tier's machines into waves, as they are now. A machine that a person holds is left out.
@@ -207,6 +245,9 @@ pub(crate) fn share(state: &State, now: DateTime<Utc>, tier: &mut Tier) {
     // Of several modules the one with the most waves is the most careful, and decides for all.
     let waves = modules.iter().map(|module| &module.waves).max_by_key(|waves| waves.sizes().len());
     tier.waves = waves.map(|waves| share_out(waves, &here, &away)).unwrap_or_default();
+    for it in &tier.moves {
+        bring_forward(&mut tier.waves, |machine| state.is_assigned(&it.module, machine));
+    }
 }
 
 fn candidate(state: &State, now: DateTime<Utc>, tier: &Tier, machine: &Machine) -> Candidate {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use inventory::Standing;
 use names::{BuildId, MachineName, ModuleName};
 
 use crate::{
     plan::{Plan, PlanState},
-    record::Cause,
     state::State,
     step::Step,
 };
@@ -25,7 +25,7 @@ pub(crate) fn catch_up(state: &State, now: DateTime<Utc>) -> Option<Step> {
     let next = next
         .filter(|it| !it.modules.is_empty() || state.records.declared.contains_key(&it.machine));
     for declaration in next.take(MACHINES_MAX) {
-        state.declare(&mut step, now, declaration, Cause::Inventory);
+        state.declare(&mut step, now, declaration);
     }
     (!step.land.is_empty()).then_some(step)
 }
@@ -52,10 +52,15 @@ fn wanted(state: &State, machine: &MachineName) -> BTreeMap<ModuleName, BuildId>
         let declared = records.declared_build(machine, &module.name);
         let is_held = records.machines.get(machine).is_some_and(|machine| machine.hold.is_some());
         let released = records.released(module).filter(|_| !is_held);
-        // Nothing unproven is left on a machine where nobody would put it back.
-        let watched = declared.filter(|build| {
-            records.is_proven(build) || !records.is_left_unwatched(machine, &module.name)
-        });
+        // Nothing unproven is left on a machine where nobody would put it back, and nothing that another machine's gate has
+        // condemned, as long as anything older can follow it.
+        let may_stay = |build: &&BuildId| match records.standing(build) {
+            Standing::Proven(_) => true,
+            Standing::Unproven => !records.is_left_unwatched(machine, &module.name),
+            Standing::Condemned(_) => false,
+        };
+        let stays = |build: &&BuildId| may_stay(build) || !state.may_be_followed(build);
+        let watched = declared.filter(stays);
         let build = released.or(watched).or_else(|| records.for_latecomers(module)).or(declared)?;
         let build = build.clone();
         Some((module.name.clone(), build))

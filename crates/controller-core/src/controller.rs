@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use inventory::{Epoch, Machine};
-use names::MachineName;
+use names::{MachineName, PlanId};
 use wire::{
     DeclareReply, Hello, HelloReply, Report, ReportReply, Statement,
     api::{Answer, Ask, Refusal, RefusalKind},
@@ -19,7 +19,7 @@ use crate::{
     record::{KeptReport, Record, Told},
     records::Records,
     send,
-    sighting::Delivery,
+    sighting::{Delivery, Memory, SILENT_AFTER},
     state::{HeldOff, Rules, State},
     step::{Effect, Step},
     supersede,
@@ -55,6 +55,10 @@ pub struct Controller {
     inventory_changed: bool,
     /// The newest event that was told.
     told: Told,
+    /// When it last looked for something to do.
+    looked: DateTime<Utc>,
+    /// Plans whose gates' bounds were moved, and that have not landed since.
+    moved_bounds: BTreeSet<PlanId>,
 }
 
 impl Controller {
@@ -69,23 +73,21 @@ impl Controller {
         let told = records.told;
         let sightings = Default::default();
         let mut state = State { rules, epoch, records, sightings, held_off: None };
-        let gap = gap.to_std().unwrap_or_default();
-        for plan in state.records.plans.values_mut() {
-            if let PlanState::Judging { gate, .. } = &mut plan.state {
-                gate.unobserved(gap);
-            }
-        }
         for machine in state.records.machines.keys() {
             state.sightings.entry(machine.clone()).or_default().expected = Some(now);
         }
-        Self {
+        let mut controller = Self {
             state,
             restated: BTreeSet::new(),
             judging_due: true,
             ticked: true,
             inventory_changed: true,
             told,
-        }
+            looked: now,
+            moved_bounds: BTreeSet::new(),
+        };
+        controller.move_bounds(gap);
+        controller
     }
 
     /// All that it knows.
@@ -108,12 +110,16 @@ impl Controller {
         };
         // A machine that has seen more than this store knows: the store was put back, and goes on above.
         let is_ahead = held.map(|held| held.number) > declared.map(|declared| declared.number);
+        let sighting_of = machine.clone();
         let sighting = self.state.sightings.entry(machine).or_default();
         // What it says it holds is what it has, whatever was answered before: its disk may have been put back.
         match (is_held, held) {
             (true, Some(held)) => sighting.delivery = Delivery::Taken { number: held.number },
             (true, None) => {}
             (false, _) => sighting.delivery = Delivery::NotTried,
+        }
+        if held.is_none() && self.state.records.reports.contains_key(&sighting_of) {
+            sighting.memory = Memory::Lost;
         }
         sighting.take_hello(now, hello);
         self.inventory_changed |= is_ahead;
@@ -144,12 +150,14 @@ impl Controller {
         report: Report,
     ) -> Result<(Step, ReportReply), Stranger> {
         self.check_known(&report.machine)?;
-        self.state.sightings.entry(report.machine.clone()).or_default().heard = Some(now);
+        let sighting = self.state.sightings.entry(report.machine.clone()).or_default();
+        sighting.heard = Some(now);
+        let begins_anew = core::mem::take(&mut sighting.memory) == Memory::Lost;
         let reply = ReportReply { declaration: report.declaration, revision: report.revision };
         let place = |report: &Report| (report.declaration, report.revision);
         let kept = self.state.records.reports.get(&report.machine);
         let mut step = Step::default();
-        if kept.is_none_or(|kept| place(&kept.report) < place(&report)) {
+        if begins_anew || kept.is_none_or(|kept| place(&kept.report) < place(&report)) {
             step.why = format!("{} reports on declaration {}", report.machine, report.declaration);
             step.put(KeptReport { at: now, report });
         }
@@ -203,11 +211,18 @@ impl Controller {
     /// The next thing to do; `None` when there is nothing until something happens.
     pub fn next(&mut self, moment: &Anchor) -> Option<Step> {
         let now = moment.at;
+        let since_looked = now - self.looked;
+        self.looked = self.looked.max(now);
+        if since_looked > SILENT_AFTER {
+            // The process was stopped, or its machine was: nobody is to blame for what was not heard.
+            self.move_bounds(since_looked);
+        }
         if self.state.held_off.as_ref().is_some_and(|held_off| now < held_off.until) {
             return None;
         }
         let mut step = self
             .retell()
+            .or_else(|| self.keep_bounds())
             .or_else(|| supersede::supersede(&self.state, now))
             .or_else(|| self.put_back(now))
             .or_else(|| self.judge(now))
@@ -236,12 +251,21 @@ impl Controller {
         }
     }
 
-    /// What a step says did not land, or nobody knows whether it did. It counts as not done, and comes again; nothing that
-    /// rests on it is done meanwhile.
+    /// What a step says did not land, or nobody knows whether it did. It counts as not done; nothing that rests on it is done
+    /// meanwhile. What the store holds is to be taken anew ([`Controller::reload`]) before anything else is decided.
     pub fn not_landed(&mut self, now: DateTime<Utc>, why: String) {
         let since = self.state.held_off.as_ref().map_or(now, |held_off| held_off.since);
         let until = now.checked_add_signed(RETRY_AFTER).unwrap_or(now);
         self.state.held_off = Some(HeldOff { until, since, why });
+        self.inventory_changed = true;
+        self.judging_due = true;
+        self.ticked = true;
+    }
+
+    /// Takes anew what the store holds, after a write of which nobody knows whether it landed.
+    pub fn reload(&mut self, records: Records) {
+        self.state.records = records;
+        self.state.held_off = None;
         self.inventory_changed = true;
         self.judging_due = true;
         self.ticked = true;
@@ -290,6 +314,9 @@ impl Controller {
     }
 
     fn note_change(&mut self, now: DateTime<Utc>, record: &Record) {
+        if let Record::Plan(plan) = record {
+            self.moved_bounds.remove(&plan.id);
+        }
         match record {
             Record::Machine(machine) => {
                 self.inventory_changed = true;
@@ -307,6 +334,28 @@ impl Controller {
             | Record::Told(_)
             | Record::Clock(_) => {}
         }
+    }
+
+    /// Moves the bounds of open gates by a time in which nobody observed anything.
+    fn move_bounds(&mut self, gap: TimeDelta) {
+        let gap = gap.to_std().unwrap_or_default();
+        for plan in self.state.records.plans.values_mut() {
+            if let PlanState::Judging { gate, .. } = &mut plan.state
+                && !gap.is_zero()
+            {
+                gate.unobserved(gap);
+                self.moved_bounds.insert(plan.id.clone());
+            }
+        }
+    }
+
+    /// Keeps the bounds that were moved: the next start knows its own gap only.
+    fn keep_bounds(&self) -> Option<Step> {
+        let plans = self.moved_bounds.iter().filter_map(|id| self.state.records.plans.get(id));
+        let mut step =
+            Step::new("what nobody observed does not count for the bounds of open gates");
+        plans.for_each(|plan| step.put(plan.clone()));
+        (!step.land.is_empty()).then_some(step)
     }
 
     /// Tells what landed before a crash and may not have been told.

@@ -1,17 +1,18 @@
 //! The probes: what is wrong now, seen from all that is known. They change nothing.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use conditions::{
     Event as ConditionEvent, Keeper, Kind, Observation, Resolver, Scope, Severity, Source, Subject,
     Summary,
 };
-use names::MachineName;
+use names::{BuildId, MachineName, ModuleName};
 use serde_json::json;
 use wire::{Event, ModuleOutcome, ResourceState};
 
 use crate::{
     plan::{Plan, PlanState},
-    record::Cause,
     sighting::{Delivery, Stated},
     state::State,
     step::Step,
@@ -79,6 +80,16 @@ pub(crate) fn told(now: DateTime<Utc>, event: &ConditionEvent) -> Event {
 
 /// The newest end of each module that was no pass, until a newer plan of it passes.
 fn gates(state: &State) -> Vec<Observation> {
+    let ends = newest_ends(state).into_iter();
+    let seen = ends.flat_map(|(plan, module)| {
+        let of_module = not_passed(plan).into_iter();
+        of_module.filter(|(name, _)| *name == module.as_str()).map(|(_, observation)| observation)
+    });
+    seen.collect()
+}
+
+/// The newest plan of each module that came to an end of its own: not one that a person or a newer plan ended.
+fn newest_ends(state: &State) -> Vec<(&Plan, &ModuleName)> {
     let ended = state.records.plans.values().rev().filter(|plan| match plan.state {
         PlanState::PuttingBack(_) | PlanState::Failed(_) | PlanState::Done { .. } => true,
         PlanState::Queued
@@ -87,16 +98,13 @@ fn gates(state: &State) -> Vec<Observation> {
         | PlanState::Stopped { .. }
         | PlanState::Superseded { .. } => false,
     });
-    let mut spoken_for = std::collections::BTreeSet::new();
-    let mut seen = Vec::new();
+    let mut met = BTreeSet::new();
+    let mut newest = Vec::new();
     for plan in ended {
-        let speaks = plan.moves().filter(|it| spoken_for.insert(&it.module));
-        let modules: Vec<_> = speaks.map(|it| it.module.as_str()).collect();
-        seen.extend(
-            not_passed(plan).into_iter().filter(|(module, _)| modules.contains(&module.as_str())),
-        );
+        let modules = plan.moves().map(|it| &it.module);
+        newest.extend(modules.filter(|it| met.insert(*it)).map(|it| (plan, it)));
     }
-    seen.into_iter().map(|(_, observation)| observation).collect()
+    newest
 }
 
 fn not_passed(plan: &Plan) -> Vec<(String, Observation)> {
@@ -164,37 +172,28 @@ fn unanswered(state: &State, now: DateTime<Utc>) -> Vec<Observation> {
 /// A build that was put back and fails too: nothing goes further back by itself, so a person has to know.
 fn previous_fails(state: &State) -> Vec<Observation> {
     let mut seen = Vec::new();
-    for (machine, declared) in &state.records.declared {
-        let Cause::Rollback { modules, .. } = &declared.cause else { continue };
-        for module in modules {
-            let Some(declared_module) = declared.declaration.modules.get(module) else { continue };
-            let report = state
-                .records
-                .reports
-                .get(machine)
-                .filter(|kept| kept.report.declaration == declared.declaration.number);
-            let reported = report
-                .and_then(|kept| kept.report.modules.get(module))
-                .map(|report| &report.outcome);
-            let why = match reported {
-                Some(ModuleOutcome::Failed { instance, why }) => Some(format!("{instance}: {why}")),
-                Some(
-                    ModuleOutcome::Applied
-                    | ModuleOutcome::Refused { .. }
-                    | ModuleOutcome::Unable { .. },
-                )
-                | None => given_up(state, machine, module, &declared_module.build),
-            };
-            let Some(why) = why else { continue };
+    for (plan, module) in newest_ends(state) {
+        let (PlanState::PuttingBack(put_back) | PlanState::Failed(put_back)) = &plan.state else {
+            continue;
+        };
+        let handled = put_back.handling.handled().into_iter();
+        let back = handled.filter(|it| it.module == module.as_str());
+        let from = plan.move_of(module).and_then(|it| it.from.as_ref());
+        for machine in back.flat_map(|it| it.gate.machines) {
+            let Ok(machine) = machine.parse::<MachineName>() else { continue };
+            let declared = state.records.declared_build(&machine, module);
+            let Some(build) = declared.filter(|build| Some(*build) == from) else { continue };
+            let Some(why) = fails(state, &machine, module, build) else { continue };
+            let commit = state.records.builds.get(build).map(|build| build.commit.as_str());
             let text = format!(
-                "{module} {} was put back on {machine} and fails too ({why}); nothing goes further back by itself: the machine \
-                 or what the build needs is at fault, or release a build that works",
-                declared_module.commit
+                "{module} {} was put back on {machine} and fails too ({why}); nothing goes further back by itself: the \
+                 machine or what the build needs is at fault, or release a build that works",
+                commit.unwrap_or(build.as_str()),
             );
             seen.push(on_machine(
                 Scope::BUILD,
                 module.as_str(),
-                machine,
+                &machine,
                 "previous-fails-too",
                 Severity::Urgent,
                 text,
@@ -204,11 +203,31 @@ fn previous_fails(state: &State) -> Vec<Observation> {
     seen
 }
 
+/// Why a build that a machine is declared fails there: by its report, or by what it states.
+fn fails(
+    state: &State,
+    machine: &MachineName,
+    module: &ModuleName,
+    build: &BuildId,
+) -> Option<String> {
+    let declared = state.records.declared.get(machine)?.declaration.number;
+    let kept =
+        state.records.reports.get(machine).filter(|kept| kept.report.declaration == declared);
+    let report = kept.and_then(|kept| kept.report.modules.get(module));
+    match report.map(|report| &report.outcome) {
+        Some(ModuleOutcome::Failed { instance, why }) => Some(format!("{instance}: {why}")),
+        Some(
+            ModuleOutcome::Applied | ModuleOutcome::Refused { .. } | ModuleOutcome::Unable { .. },
+        )
+        | None => given_up(state, machine, module, build),
+    }
+}
+
 fn given_up(
     state: &State,
     machine: &MachineName,
-    module: &names::ModuleName,
-    build: &names::BuildId,
+    module: &ModuleName,
+    build: &BuildId,
 ) -> Option<String> {
     let stated = state.sightings.get(machine)?.statement.as_ref()?;
     let failed = stated.statement.resources.iter().find(|it| {

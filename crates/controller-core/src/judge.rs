@@ -6,7 +6,7 @@ use inventory::{Stage, Verdict, Wave, Why};
 use names::ModuleName;
 
 use crate::{
-    begin::share,
+    begin::share_next,
     facts, moved,
     plan::{Move, Place, Plan, PlanState},
     put_back::PutBack,
@@ -56,6 +56,8 @@ pub(crate) fn rules(state: &State, plan: &Plan, place: Place) -> gate_judge::Rul
         settle: a.settle.max(b.settle),
         bound: a.bound.max(b.bound),
     });
+    // What each alone could pass, all together can too.
+    let policy = policy.map(|it| Policy { bound: it.bound.max(it.every * it.passes), ..it });
     policy.map_or(state.rules.gate, |policy| state.rules.gate.with_policy(policy))
 }
 
@@ -96,13 +98,10 @@ fn not_passed(
 fn passed(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place, gate: Box<Gate>) -> Step {
     let mut step = Step::new(format!("wave {} of plan {} passed", place.wave, plan.id));
     let mut plan = plan.clone();
-    if place.wave == 0 {
-        let moves =
-            plan.tiers.get(place.tier).map(|tier| tier.moves.as_slice()).unwrap_or_default();
-        for it in moves {
-            if let Some(verdict) = proof(state, now, &plan, it, &gate) {
-                step.put(verdict);
-            }
+    let moves = plan.tiers.get(place.tier).map(|tier| tier.moves.as_slice()).unwrap_or_default();
+    for it in moves {
+        if let Some(verdict) = proof(state, now, &plan, it, place, &gate) {
+            step.put(verdict);
         }
     }
     plan.state = next(state, now, &mut plan, place, gate);
@@ -122,37 +121,41 @@ fn next(
     if place.wave + 1 < waves {
         return PlanState::Sending { place: Place { wave: place.wave + 1, ..place } };
     }
-    for (nth, tier) in plan.tiers.iter_mut().enumerate().skip(place.tier + 1) {
-        share(state, now, tier);
-        // A tier whose modules are assigned nowhere has no gate to pass, and nothing to send.
-        if !tier.waves.is_empty() {
-            return PlanState::Sending { place: Place { tier: nth, wave: 0 } };
-        }
+    if let Some(place) = share_next(state, now, plan, place.tier + 1) {
+        return PlanState::Sending { place };
     }
     let away = plan.tiers.iter().flat_map(|tier| &tier.waves).flat_map(|wave| &wave.away);
     PlanState::Done { pending: away.cloned().collect(), gate: Some(gate) }
 }
 
+/// What a pass proves of a move: once for each trial, and nothing where no machine of the gate runs the module.
 fn proof(
     state: &State,
     now: DateTime<Utc>,
     plan: &Plan,
     it: &Move,
+    place: Place,
     gate: &Gate,
 ) -> Option<Verdict> {
     let ended = gate.ended()?;
+    let content = state.records.content(&it.to)?;
+    let machines = judged_machines(gate, &it.module);
+    if machines.is_empty() || state.records.verdicts.get(content, it.trial, Stage::First).is_some()
+    {
+        return None;
+    }
     Some(Verdict {
         module: it.module.clone(),
         build: it.to.clone(),
-        content: state.records.content(&it.to)?.clone(),
+        content: content.clone(),
         plan: plan.id.clone(),
-        wave: Wave(0),
+        wave: Wave(u32::try_from(place.wave).unwrap_or(u32::MAX)),
         trial: it.trial,
         stage: Stage::First,
         end: inventory::End::Passed,
         why: Why { code: "passes".into(), text: ended.end.to_string() },
         at: now,
-        machines: judged_machines(gate, &it.module),
+        machines,
     })
 }
 

@@ -43,11 +43,9 @@ pub use controller::{Controller, Stranger};
 pub use first_machine::{Because, Choice, Preference};
 pub use plan::{Asked, Move, Place, Plan, PlanState, Tier};
 pub use put_back::PutBack;
-pub use record::{
-    Cause, Declared, KeptReport, NumberedEvent, Record, RecordKey, Told, UnreadableRecord,
-};
+pub use record::{Declared, KeptReport, NumberedEvent, Record, RecordKey, Told, UnreadableRecord};
 pub use records::{EVENTS_KEPT, Records};
-pub use sighting::{Delivery, SILENT_AFTER, Sighting, Stated};
+pub use sighting::{Delivery, Memory, SILENT_AFTER, Sighting, Stated};
 pub use state::{HeldOff, Rules, State};
 pub use step::{Effect, Step, Write};
 pub use timeline::{Anchor, Reading, Timeline};

@@ -28,7 +28,6 @@ use crate::{
     failure::{self, Answer, Awaited, Handling, Need},
     moved,
     plan::{Place, Plan, PlanState},
-    record::Cause,
     reports,
     state::State,
     step::Step,
@@ -157,7 +156,7 @@ fn answer(
         }
         Need::Send { machines, modules } => {
             step.why = "the previous builds are sent".into();
-            Answer::Sent(send(state, now, plan, &machines, &modules, step))
+            Answer::Sent(send(state, now, &machines, &modules, step))
         }
         Need::Reports { awaited } => reported(state, plan, &awaited)?,
         Need::SetRollback(record) => {
@@ -187,7 +186,6 @@ fn answer(
 fn send(
     state: &State,
     now: DateTime<Utc>,
-    plan: &Plan,
     machines: &[&str],
     modules: &[failure::PutBack<'_>],
     step: &mut Step,
@@ -196,7 +194,6 @@ fn send(
         .iter()
         .filter_map(|it| Some((it.module.parse().ok()?, it.target.build.parse().ok()?)))
         .collect();
-    let cause = Cause::Rollback { plan: plan.id.clone(), modules: back.keys().cloned().collect() };
     let mut accepted = BTreeMap::new();
     for machine in machines.iter().filter_map(|machine| machine.parse::<MachineName>().ok()) {
         let next = state.compose(&machine, &back);
@@ -205,7 +202,7 @@ fn send(
         let Some(number) = next.as_ref().map(|next| next.number).or(declared) else { continue };
         accepted.insert(machine.to_string(), number.0);
         if let Some(declaration) = next {
-            state.declare(step, now, declaration, cause.clone());
+            state.declare(step, now, declaration);
         }
     }
     if accepted.is_empty() { failure::Sent::Refused } else { failure::Sent::Accepted(accepted) }

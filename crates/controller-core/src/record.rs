@@ -38,35 +38,13 @@ pub enum Record {
     Clock(Anchor),
 }
 
-/// The newest declaration of a machine, and why it was composed.
+/// The newest declaration of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Declared {
     /// The declaration, as it is sent.
     pub declaration: Declaration,
-    /// Why it was composed.
-    pub cause: Cause,
     /// When.
     pub at: DateTime<Utc>,
-}
-
-/// Why a declaration was composed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "cause")]
-pub enum Cause {
-    /// A wave of a plan.
-    Release {
-        /// Which plan.
-        plan: PlanId,
-    },
-    /// A plan's builds were put back.
-    Rollback {
-        /// Which plan.
-        plan: PlanId,
-        /// What was put back.
-        modules: Vec<ModuleName>,
-    },
-    /// What is assigned there, or a machine's names and labels, changed.
-    Inventory,
 }
 
 /// The newest report of a machine.

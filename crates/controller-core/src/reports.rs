@@ -1,9 +1,11 @@
 //! What machines report of single modules.
 
+use inventory::Declaration;
 use wire::{ModuleOutcome, ResourceState};
 
 use crate::{
     failure::{self, Awaited, Refusal, Reported},
+    record::KeptReport,
     state::State,
 };
 
@@ -13,9 +15,11 @@ use crate::{
 /// declared something else besides before it answers.
 pub(crate) fn of(state: &State, awaited: &Awaited<'_>) -> Option<failure::Report> {
     let kept = state.records.reports.get(awaited.machine)?;
+    let declared = &state.records.declared.get(awaited.machine)?.declaration;
+    let Some(wanted) = declared.modules.get(awaited.module) else {
+        return withdrawn(awaited, kept, declared);
+    };
     let module = kept.report.modules.get(awaited.module)?;
-    let declared = state.records.declared.get(awaited.machine)?;
-    let wanted = declared.declaration.modules.get(awaited.module)?;
     if kept.report.declaration.0 < awaited.declaration
         || module.build.as_ref() != Some(&wanted.build)
     {
@@ -35,6 +39,21 @@ pub(crate) fn of(state: &State, awaited: &Awaited<'_>) -> Option<failure::Report
             }
             ModuleOutcome::Unable { why, .. } => Reported::Other { said: why.clone() },
         },
+    })
+}
+
+/// A person took the assignment back meanwhile, so nothing is put back there: all there is to wait for is that the machine
+/// has stopped it.
+fn withdrawn(
+    awaited: &Awaited<'_>,
+    kept: &KeptReport,
+    declared: &Declaration,
+) -> Option<failure::Report> {
+    (kept.report.declaration >= declared.number).then(|| failure::Report {
+        machine: awaited.machine.to_owned(),
+        module: awaited.module.to_owned(),
+        declaration: awaited.declaration,
+        outcome: Reported::Other { said: "it is assigned there no longer, and was stopped".into() },
     })
 }
 

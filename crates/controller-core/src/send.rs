@@ -10,7 +10,6 @@ use names::{BuildId, MachineName, ModuleName};
 use crate::{
     facts,
     plan::{Place, Plan, PlanState},
-    record::Cause,
     state::State,
     step::Step,
 };
@@ -53,7 +52,7 @@ fn sent(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place) -> Option<
         plan.baseline.entry(machine.clone()).or_insert_with(|| facts::baseline(state, machine));
         plan.sent.insert(machine.clone(), SentTo { declaration: number.0, at });
         if let Some(declaration) = next {
-            state.declare(&mut step, now, declaration, Cause::Release { plan: plan.id.clone() });
+            state.declare(&mut step, now, declaration);
         }
     }
     plan.state = match Gate::open(opening(state, now, &plan, place)?, &state.rules.gate) {

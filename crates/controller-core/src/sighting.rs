@@ -22,9 +22,21 @@ pub struct Sighting {
     pub statement: Option<Stated>,
     /// How the declaration that it should hold got there.
     pub delivery: Delivery,
+    /// Whether it has lost what it held, so that it counts its reports from the beginning again.
+    pub memory: Memory,
     /// Since when the controller listens to it.
     pub expected: Option<DateTime<Utc>>,
     past_engines: Vec<EngineNonce>,
+}
+
+/// Whether a machine remembers what it reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// As far as is known.
+    #[default]
+    Kept,
+    /// It said that it holds no declaration, though it has reported on one: its disk is new.
+    Lost,
 }
 
 /// A statement and when it arrived.

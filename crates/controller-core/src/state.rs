@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use inventory::{
-    Composing, Declaration, Epoch, Machine, Module, NextDeclaration, compose, instances_on,
+    Composing, Declaration, Epoch, Machine, Module, NextDeclaration, Reversal, compose,
+    instances_on,
 };
 use names::{BuildId, MachineName, ModuleName};
 use wire::Event;
 
 use crate::{
     failure,
-    record::{Cause, Declared, NumberedEvent, RecordKey},
+    record::{Declared, NumberedEvent, RecordKey},
     records::{EVENTS_KEPT, Records},
     sighting::Sighting,
     step::{Effect, Step, Write},
@@ -81,6 +82,12 @@ impl State {
         found.is_some_and(|(module, machine)| instances_on(&module.assignments, machine).is_some())
     }
 
+    /// Whether an older build can follow this one; a build can declare that none can.
+    pub fn may_be_followed(&self, build: &BuildId) -> bool {
+        let build = self.records.builds.get(build);
+        build.is_none_or(|build| build.manifest.reversal == Reversal::Possible)
+    }
+
     /// The next declaration of a machine, in which these modules run these builds and all others what they were declared;
     /// `None` when that is what it was declared already, or when the machine is not known.
     pub fn compose(
@@ -113,14 +120,8 @@ impl State {
     }
 
     /// Adds a machine's new declaration to a step: kept first, then sent.
-    pub fn declare(
-        &self,
-        step: &mut Step,
-        now: DateTime<Utc>,
-        declaration: Declaration,
-        cause: Cause,
-    ) {
-        step.put(Declared { declaration: declaration.clone(), cause, at: now });
+    pub fn declare(&self, step: &mut Step, now: DateTime<Utc>, declaration: Declaration) {
+        step.put(Declared { declaration: declaration.clone(), at: now });
         step.then.push(Effect::Send(Box::new(declaration)));
     }
 

@@ -44,6 +44,34 @@ pub(crate) fn share_out(sizes: &Waves, ranked: &[MachineName], away: &[MachineNa
     waves
 }
 
+/// Sees to it that the first wave has a machine that runs a module: where none of its machines does, the best one that does
+/// joins it. So every module that moves meets one machine, and its gate, before it meets many; one whose machines are all
+/// away ends there too.
+pub(crate) fn bring_forward(waves: &mut Vec<Wave>, runs: impl Fn(&MachineName) -> bool) {
+    let Some((first, later)) = waves.split_first_mut() else { return };
+    if first.machines.iter().any(&runs) {
+        return;
+    }
+    let found = later.iter_mut().find_map(|wave| take_first(&mut wave.machines, &runs));
+    let found = found.or_else(|| take_first(&mut first.away, &runs));
+    let found =
+        found.or_else(|| later.iter_mut().find_map(|wave| take_first(&mut wave.away, &runs)));
+    first.machines.extend(found);
+    let away: Vec<_> = waves.iter_mut().flat_map(|wave| core::mem::take(&mut wave.away)).collect();
+    waves.retain(|wave| !wave.machines.is_empty());
+    if let Some(last) = waves.last_mut() {
+        last.away = away;
+    }
+}
+
+fn take_first(
+    machines: &mut Vec<MachineName>,
+    runs: impl Fn(&MachineName) -> bool,
+) -> Option<MachineName> {
+    let place = machines.iter().position(runs)?;
+    Some(machines.remove(place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,5 +112,35 @@ mod tests {
     #[test]
     fn with_all_away_one_is_judged_all_the_same() {
         assert_eq!(shared(&["1", "rest"], 0, 3), (vec![1], 2));
+    }
+
+    #[test]
+    fn each_module_has_a_machine_in_the_first_wave() {
+        // Machines 0 to 2 are here, 3 and 4 away; the module runs on these, and that is what the waves come to.
+        type Shared = Vec<(Vec<usize>, Vec<usize>)>;
+        let cases: [(&[usize], Shared); 5] = [
+            (&[0, 1], vec![(vec![0], vec![]), (vec![1, 2], vec![3, 4])]),
+            (&[2], vec![(vec![0, 2], vec![]), (vec![1], vec![3, 4])]),
+            (&[1, 2], vec![(vec![0, 1], vec![]), (vec![2], vec![3, 4])]),
+            (&[4], vec![(vec![0, 4], vec![]), (vec![1, 2], vec![3])]),
+            (&[], vec![(vec![0], vec![]), (vec![1, 2], vec![3, 4])]),
+        ];
+        for (runs, wanted) in cases {
+            let sizes = Waves::default();
+            let mut waves = share_out(&sizes, &machines(0..3), &machines(3..5));
+            let runs_on = machines(runs.iter().copied());
+            bring_forward(&mut waves, |machine| runs_on.contains(machine));
+            let wanted = wanted
+                .into_iter()
+                .map(|(here, away)| Wave { machines: machines(here), away: machines(away) });
+            assert_eq!(waves, wanted.collect::<Vec<_>>(), "{runs:?}");
+        }
+    }
+
+    #[test]
+    fn a_wave_that_gave_its_only_machine_is_gone() {
+        let mut waves = share_out(&Waves::default(), &machines(0..2), &machines(2..3));
+        bring_forward(&mut waves, |machine| machine.as_str() == "box-1");
+        assert_eq!(waves, [Wave { machines: machines(0..2), away: machines(2..3) }]);
     }
 }

@@ -22,12 +22,17 @@ pub async fn restore<S: Store>(
     epoch: Epoch,
     reading: &Reading,
 ) -> Result<(Controller, Timeline), RestoreError> {
+    let records = read(store).await?;
+    let (timeline, gap) = Timeline::begin(records.clock.as_ref(), reading);
+    let now = timeline.now(reading);
+    Ok((Controller::restore(rules, epoch, records, now, gap), timeline))
+}
+
+/// Everything that a store holds.
+pub(crate) async fn read<S: Store>(store: &S) -> Result<Records, RestoreError> {
     let mut records = Vec::new();
     for (key, document) in store.scan(&Prefix::all()).await? {
         records.push(Record::decode(key.as_str(), &document.bytes)?);
     }
-    let records = Records::load(records);
-    let (timeline, gap) = Timeline::begin(records.clock.as_ref(), reading);
-    let now = timeline.now(reading);
-    Ok((Controller::restore(rules, epoch, records, now, gap), timeline))
+    Ok(Records::load(records))
 }

@@ -21,8 +21,8 @@ use wire::{
 use crate::{
     intake::{Intake, read_message, read_request},
     ports::{Clock, Ids},
-    restore::{RestoreError, restore},
-    walk::{Delivered, SENDER, walk},
+    restore::{RestoreError, read, restore},
+    walk::{Delivered, SENDER, walk, with_sources},
 };
 
 /// How many messages are taken before the core is asked what to do about them: many statements of a large fleet come to one
@@ -99,7 +99,8 @@ impl Controller {
         let (requests, asked) = mpsc::channel(QUEUE_LENGTH);
         let (deliver, delivered) = mpsc::channel(QUEUE_LENGTH);
         let (stop, stopped) = watch::channel(false);
-        let running = Running { core, timeline, store, bus, clock, ids, deliver };
+        let memory = Memory::Sure;
+        let running = Running { core, timeline, store, bus, clock, ids, deliver, memory };
         let inbox = Inbox { intake, asked, delivered, stopped };
         let task = tokio::spawn(run(running, inbox, config.tick));
         Ok(Self { handle: Handle { requests }, stop, task })
@@ -163,6 +164,16 @@ struct Running<S, B, C, I> {
     clock: C,
     ids: I,
     deliver: mpsc::Sender<Delivered>,
+    memory: Memory,
+}
+
+/// Whether the core remembers what the store holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// It does.
+    Sure,
+    /// A write failed, and may have landed all the same: the store has to be read before anything else is decided.
+    Doubtful,
 }
 
 async fn run<S: Store, B: Bus, C: Clock, I: Ids>(
@@ -226,6 +237,8 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
 
     async fn take(&mut self, came: Came) {
         let now = self.now();
+        // In doubt everything is still heard and answered; only what would have to land is refused.
+        let _ = self.make_sure(now).await;
         match came {
             Came::Hello(request) => {
                 let reply = read_request::<Hello>(&request)
@@ -285,6 +298,9 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
     async fn settle(&mut self) {
         loop {
             let moment = self.moment();
+            if self.make_sure(moment.at).await.is_err() {
+                return;
+            }
             let Some(step) = self.core.next(&moment) else { return };
             if self.walk(moment.at, &step).await.is_err() {
                 return;
@@ -297,7 +313,38 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
         now: DateTime<Utc>,
         step: &controller_core::Step,
     ) -> Result<(), String> {
-        walk(&mut self.core, &self.store, &self.bus, &self.deliver, now, step).await
+        if self.memory == Memory::Doubtful && !step.land.is_empty() {
+            let held_off = self.core.state().held_off.as_ref();
+            return Err(held_off.map(|held_off| held_off.why.clone()).unwrap_or_default());
+        }
+        let walked = walk(&mut self.core, &self.store, &self.bus, &self.deliver, now, step).await;
+        if walked.is_err() {
+            self.memory = Memory::Doubtful;
+        }
+        walked
+    }
+
+    /// Reads the store again after a write that failed, once the pause is over.
+    async fn make_sure(&mut self, now: DateTime<Utc>) -> Result<(), String> {
+        if self.memory == Memory::Sure {
+            return Ok(());
+        }
+        let held_off = self.core.state().held_off.clone();
+        if let Some(held_off) = held_off.filter(|held_off| now < held_off.until) {
+            return Err(held_off.why);
+        }
+        match read(&self.store).await {
+            Ok(records) => {
+                self.core.reload(records);
+                self.memory = Memory::Sure;
+                Ok(())
+            }
+            Err(error) => {
+                let why = with_sources(&error);
+                self.core.not_landed(now, why.clone());
+                Err(why)
+            }
+        }
     }
 }
 

@@ -124,7 +124,8 @@ async fn request<B: Bus>(
     Some(Envelope::<DeclareReply>::decode(&answer).ok()?.body)
 }
 
-fn with_sources(error: &dyn std::error::Error) -> String {
+/// An error with all that it rests on, in one line.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

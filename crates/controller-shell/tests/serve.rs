@@ -13,7 +13,7 @@ use controller_core::Reading;
 use controller_shell::{Clock, Config, Controller, Ids};
 use inventory::{Declaration, DeclarationNumber, Instances, Machine, Manifest};
 use names::{Commit, MachineName};
-use store::{Disk, Failure, MemoryStore};
+use store::{Disk, Failure, Fault, MemoryStore};
 use tokio::time::{Instant, timeout};
 use wire::{
     BootId, Declare, DeclareReply, EngineNonce, Envelope, Event, Hello, HelloReply, ModuleOutcome,
@@ -308,6 +308,31 @@ async fn a_request_that_did_not_land_is_answered_so_and_has_changed_nothing() {
     );
     let Answer::Modules(modules) = fleet.ask(Ask::Modules).await else { panic!("no modules") };
     assert_eq!(modules[0].assigned, ["box-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_landed_although_it_failed_is_found_without_a_restart() {
+    let fleet = Fleet::start().await;
+    fleet.release("a").await;
+    fleet.until("done").await;
+    // Past whatever else is written meanwhile, the answer to this very write is lost.
+    let unassign = Ask::Unassign { module: "blog".parse().unwrap(), to: "box-1".parse().unwrap() };
+    fleet.store.fault_after(0, Fault::Lies(Failure::Broken));
+    let answer = fleet.ask(unassign).await;
+    let told = matches!(&answer, Answer::Refused(refusal) if refusal.kind == RefusalKind::NotKept);
+    assert!(told, "{answer:?}");
+    let found = async {
+        loop {
+            let Answer::Modules(modules) = fleet.ask(Ask::Modules).await else {
+                panic!("no modules")
+            };
+            if modules[0].assigned.is_empty() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(DEADLINE, found).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

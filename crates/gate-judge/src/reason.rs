@@ -289,3 +289,80 @@ impl fmt::Display for Unnamed {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    fn every_reason() -> Vec<Reason> {
+        let name = || String::from("it");
+        let (key, resource) = (name, name);
+        let broken = [
+            Broken::WitnessVerdict,
+            Broken::ReportFailed,
+            Broken::ReportRefused,
+            Broken::ResourceFailed { resource: resource() },
+        ];
+        let not_yet = [
+            NotYet::NotReported,
+            NotYet::ReportOfAnotherSend,
+            NotYet::Unable,
+            NotYet::ReportOther,
+            NotYet::ConditionsUnreadable,
+            NotYet::ConditionRaised { key: key() },
+            NotYet::ModuleNotInCatalogue,
+            NotYet::EngineBuildMismatch,
+            NotYet::EngineNotComparable,
+            NotYet::ServedUnreadable,
+            NotYet::ToolsRuntimeSilent,
+            NotYet::ToolsOfAnotherBuild,
+            NotYet::LeaseUnreadable,
+            NotYet::LeaseVacant,
+            NotYet::LeaseOlder,
+            NotYet::LeaseHeldByAnother,
+            NotYet::ControllerNotReady,
+            NotYet::ToolsNotServed { tool: None },
+            NotYet::ToolsNotServed { tool: Some(name()) },
+            NotYet::HealthUnreadable,
+            NotYet::HealthNotRestated,
+            NotYet::StatementOfAnotherSend,
+            NotYet::StatementTooOld,
+            NotYet::ResourceStarting { resource: resource() },
+            NotYet::ResourceUnhealthy { resource: resource() },
+            NotYet::ResourceNotStated { resource: resource() },
+            NotYet::MachineAsAWhole { key: key() },
+            NotYet::CoreBehindSettling { key: key() },
+        ];
+        let unnamed = [
+            Unnamed::Send,
+            Unnamed::Report,
+            Unnamed::Statement,
+            Unnamed::Resource,
+            Unnamed::Witness,
+            Unnamed::Lease,
+            Unnamed::NodeTools,
+        ];
+        let absent = unnamed.map(|of| NotYet::IdentityAbsent { of });
+        let not_yet = not_yet.into_iter().chain(absent).map(Reason::from);
+        broken.map(Reason::from).into_iter().chain(not_yet).collect()
+    }
+
+    #[test]
+    fn a_code_is_what_is_written_and_read() {
+        for reason in every_reason() {
+            let written = serde_json::to_value(&reason).unwrap();
+            assert_eq!(written["reason"], reason.code());
+            assert_eq!(serde_json::from_value::<Reason>(written).unwrap(), reason);
+        }
+    }
+
+    #[test]
+    fn each_reason_has_a_sentence_of_its_own() {
+        let sentences: BTreeSet<_> = every_reason().iter().map(Reason::to_string).collect();
+        assert_eq!(sentences.len(), every_reason().len());
+        assert!(sentences.iter().all(|sentence| !sentence.is_empty()));
+    }
+}

@@ -7,9 +7,9 @@ use chrono::TimeDelta;
 /// A time in whole seconds, halves away from zero.
 #[must_use]
 pub fn whole_seconds(time: TimeDelta) -> i64 {
-    let half = if time < TimeDelta::zero() { -500_000_000 } else { 500_000_000 };
-    let carried = i64::from(time.subsec_nanos().saturating_add(half)) / 1_000_000_000;
-    time.num_seconds().saturating_add(carried)
+    // What is left below a second carries one exactly when it is half of one or more, on its side.
+    let carried = time.subsec_nanos() / 500_000_000;
+    time.num_seconds().saturating_add(i64::from(carried))
 }
 
 /// Seconds as text: `0s`, `2m0s`, `1h2m3s`, `-3s`.

@@ -30,8 +30,8 @@ const BEING_MADE: &str = "being made";
 
 /// How often a lock that is held is tried again: one that a closing store or a child between fork and exec
 /// holds is gone by then.
-const LOCK_TRIES: u32 = 40;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const LOCK_TRIES: u32 = 40;
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Something that was wrong in the folder and was put right.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::thread;
 
 use store::Source;
 use thiserror::Error;
 
-use crate::folder::{Folder, Note, SCHEMA};
+use crate::folder::{Folder, LOCK_PAUSE, LOCK_TRIES, Note, SCHEMA};
 use crate::trouble::Trouble;
 
 /// How much memory sled may use to keep pages, in bytes. A whole fleet's documents fit.
@@ -118,6 +119,7 @@ pub(crate) fn open(folder: &Folder) -> Result<(sled::Db, Vec<Note>), OpenError> 
     if folder.data().exists() {
         folder.set_unfinished_aside(&mut notes).map_err(at_data)?;
     }
+    let mut tries = 0;
     let db = loop {
         match config(folder).open() {
             Ok(db) => break db,
@@ -127,11 +129,22 @@ pub(crate) fn open(folder: &Folder) -> Result<(sled::Db, Vec<Note>), OpenError> 
                     None => return Err(refused(folder, error)),
                 }
             }
+            // The folder is ours, so whoever has sled's file is on the way out: an engine that failed a moment ago, or a
+            // child that has not yet begun its own program.
+            Err(error) if is_of_sled(&error) && tries < LOCK_TRIES => {
+                tries += 1;
+                thread::sleep(LOCK_PAUSE);
+            }
             Err(error) => return Err(refused(folder, error)),
         }
     };
     folder.sync_all().map_err(at_data)?;
     Ok((db, notes))
+}
+
+/// Whether an error is one that sled words itself, not the operating system's: so it says that its lock is held.
+fn is_of_sled(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.raw_os_error().is_none())
 }
 
 fn config(folder: &Folder) -> sled::Config {

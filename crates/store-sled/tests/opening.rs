@@ -161,6 +161,20 @@ async fn reopening_straight_after_the_last_handle_went_works() -> Outcome {
     Ok(())
 }
 
+/// A child between fork and exec has the engine's file as well, and its lock, for a moment.
+#[tokio::test]
+async fn a_lock_on_the_engines_file_that_is_soon_gone_is_waited_for() -> Outcome {
+    let folder = filled().await?;
+    let held = fs::File::open(folder.path().join("data/db"))?;
+    held.lock()?;
+    let opening = tokio::spawn(SledStore::open(Options::new(folder.path())));
+    // Not even begun, or waiting: it opens either way once the lock is gone.
+    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    drop(held);
+    opening.await??;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_folder_that_cannot_be_is_said_with_its_path() -> Outcome {
     let folder = tempfile::tempdir()?;

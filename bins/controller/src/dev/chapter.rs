@@ -41,19 +41,20 @@ impl Chapter {
         format!("{name} = {}\n", self.greeting())
     }
 
-    /// Writes the folder that its build is made from, and says where it is.
-    pub(crate) fn write(self, folder: &Folder) -> io::Result<PathBuf> {
+    /// Writes the folder that its build is made from, for so many machines, and says where it is.
+    pub(crate) fn write(self, folder: &Folder, machines: usize) -> io::Result<PathBuf> {
         let source = folder.path().join(MODULE).join(self.commit());
         fs::create_dir_all(&source)?;
         fs::write(source.join(SETTINGS), self.settings())?;
-        fs::write(source.join(MANIFEST), manifest(&folder.image())?)?;
+        fs::write(source.join(MANIFEST), manifest(&folder.image(), machines)?)?;
         Ok(source)
     }
 }
 
 /// Everything is quick, so that the story is: checks a few times a second, a gate of a few seconds, and a crash loop that
-/// is given up after three restarts.
-fn manifest(image: &Path) -> io::Result<String> {
+/// is given up after three restarts. But all machines are one, which has a hundred checks in a second to give, no more.
+fn manifest(image: &Path, machines: usize) -> io::Result<String> {
+    let every_ms = (machines * 10).max(200);
     let image = image.to_str().ok_or_else(|| {
         io::Error::other(format!("a manifest is text, and {} is not", image.display()))
     })?;
@@ -66,7 +67,7 @@ name = "{MODULE}"
 [[resource]]
 name = "web"
 command = [{image}, "sample", "--port", "${{PORT}}"]
-health = {{ http = "/healthz", every = "200ms", timeout = "2s", passes = 2 }}
+health = {{ http = "/healthz", every = "{every_ms}ms", timeout = "5s", passes = 2 }}
 restart = {{ limit = 3, within = "1m", backoff = "100ms..500ms" }}
 stop = {{ grace = "2s" }}
 
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn what_is_written_can_be_packed_and_run_whatever_the_folder_is_called() {
         for image in ["/tmp/fleet/image", "/tmp/a \"quoted\\\" ’\u{7f}\n/image"] {
-            let manifest = manifest(Path::new(image)).unwrap();
+            let manifest = manifest(Path::new(image), 3).unwrap();
             let manifest = Manifest::from_toml(manifest).unwrap();
             assert_eq!(manifest.module.as_str(), MODULE);
             assert_eq!(manifest.resources[0].command[0], image);
@@ -99,7 +100,7 @@ mod tests {
     fn the_builds_differ_in_their_settings_alone() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::create(dir.path()).unwrap();
-        let [good, bad] = [Chapter::Good, Chapter::Bad].map(|one| one.write(&folder).unwrap());
+        let [good, bad] = [Chapter::Good, Chapter::Bad].map(|one| one.write(&folder, 3).unwrap());
         let read = |path: &Path, name| fs::read_to_string(path.join(name)).unwrap();
         assert_eq!(read(&good, MANIFEST), read(&bad, MANIFEST));
         assert_eq!(read(&good, SETTINGS), "greeting = hello from sample v1\n");

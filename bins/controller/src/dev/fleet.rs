@@ -33,7 +33,8 @@ const STATEMENT_EVERY: Duration = Duration::from_millis(500);
 /// How often time alone is reason enough for the controller to look at everything.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long the machines may take to stop what they run. What is left then ends as an orphan.
+/// How long the controller may take to finish what it does, and the machines to stop what they run. What is left then
+/// ends as an orphan.
 const STOPPING_MAX: Duration = Duration::from_secs(30);
 
 /// How long workloads go on without their fleet: long enough to start a kept one again, which takes them over, and too short
@@ -53,6 +54,9 @@ impl Fleet {
     pub(crate) async fn start(home: &Home, output: &Output) -> Result<Self, Failure> {
         let bus = InProcessBus::new();
         let store = open_store(home.folder.store(), output).await?;
+        // One for all agents: sled's threads are the process's, and many stores that land at once would wait for each other
+        // for ever. It is opened before any process is started, since one that is just starting holds every lock too.
+        let agents_store = open_store(home.folder.agents_store(), output).await?;
         let config = controller_shell::Config { tick: TICK, ..Default::default() };
         let read = |error| Failure::because("the kernel does not say which boot this is", &error);
         let clock = MachineClock::new().map_err(read)?;
@@ -64,21 +68,20 @@ impl Fleet {
         let (stop, stopped) = watch::channel(false);
         let mut fleet = Self { controller, agents: JoinSet::new(), stop };
         for machine in &home.machines {
-            fleet.start_agent(home, machine, bus.clone(), stopped.clone(), output).await?;
+            fleet.start_agent(home, machine, bus.clone(), agents_store.clone(), stopped.clone())?;
         }
         Ok(fleet)
     }
 
-    async fn start_agent(
+    fn start_agent(
         &mut self,
         home: &Home,
         machine: &MachineName,
         bus: InProcessBus,
+        store: SledStore,
         mut stopped: watch::Receiver<bool>,
-        output: &Output,
     ) -> Result<(), Failure> {
         let root = home.folder.machine(machine);
-        let store = open_store(root.join("store"), output).await?;
         let shim = vec![home.folder.image().into_os_string(), OsString::from(SHIM)];
         let orphan_after = Some(ORPHAN_AFTER);
         let artifacts = home.folder.artifacts();
@@ -123,10 +126,12 @@ impl Fleet {
 
     /// Stops it: the controller first, so that nobody judges machines that are being stopped.
     pub(crate) async fn stop(mut self) {
-        self.controller.stop().await;
-        // Where no agent listens, none is left to be stopped.
-        let _ = self.stop.send(true);
-        let all = async { while self.agents.join_next().await.is_some() {} };
+        let all = async {
+            self.controller.stop().await;
+            // Where no agent listens, none is left to be stopped.
+            let _ = self.stop.send(true);
+            while self.agents.join_next().await.is_some() {}
+        };
         // Whatever is late ends as an orphan.
         let _ = timeout(STOPPING_MAX, all).await;
     }

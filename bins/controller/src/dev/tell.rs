@@ -115,7 +115,7 @@ impl<'a> Teller<'a> {
 
     async fn register(&mut self, chapter: Chapter) -> Result<(), Failure> {
         let source = chapter
-            .write(self.folder)
+            .write(self.folder, self.fleet.len())
             .map_err(|error| Failure::because("the sample's folder cannot be written", &error))?;
         let commit = chapter.commit().parse();
         let commit =

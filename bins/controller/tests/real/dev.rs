@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use crate::fleet::{Answered, Dev, Outcome, Place};
+use crate::fleet::{Dev, Outcome, Place, finished};
 use rustix::process::Signal;
 use serde_json::Value;
 
 #[test]
 fn it_ends_with_success_when_the_story_went_as_it_should_and_leaves_nothing() -> Outcome {
     let place = Place::new()?;
-    let mut command = place.controller(&["dev", "--exit", "--output", "json"]);
-    let answered = Answered::from(command.output()?);
+    let command = place.controller(&["dev", "--exit", "--output", "json"]);
+    let answered = finished(command)?;
     answered.done()?;
     let told: Value = serde_json::from_str(&answered.stdout)?;
     assert_eq!(told["good"]["standing"], "proven");
@@ -24,18 +24,17 @@ fn it_ends_with_success_when_the_story_went_as_it_should_and_leaves_nothing() ->
 }
 
 #[test]
-fn people_read_a_dozen_lines() -> Outcome {
+fn people_read_a_dozen_lines_of_many_machines_too() -> Outcome {
     let place = Place::new()?;
-    let answered =
-        Answered::from(place.controller(&["dev", "--exit", "--machines", "2"]).output()?);
+    let answered = finished(place.controller(&["dev", "--exit", "--machines", "16"]))?;
     answered.done()?;
     let lines: Vec<_> = answered.stdout.lines().collect();
     assert!((8..=12).contains(&lines.len()), "{lines:#?}");
     assert!(
-        lines[0].contains("sample v1") && lines[0].contains("runs on 2 machines"),
+        lines[0].contains("sample v1") && lines[0].contains("runs on 16 machines"),
         "{lines:#?}"
     );
-    assert!(lines[1].contains("the other 1 machine never saw it"), "{lines:#?}");
+    assert!(lines[1].contains("the other 15 machines never saw it"), "{lines:#?}");
     let cause = "there is no setting `greting`";
     assert!(answered.stdout.contains(cause), "{lines:#?}");
     assert!(!answered.stdout.contains('\x1b') && !answered.stderr.contains('\x1b'), "no terminal");
@@ -94,12 +93,11 @@ fn a_kept_fleet_goes_on_where_it_ended() -> Outcome {
 #[test]
 fn a_fleet_grows_and_the_story_holds_for_the_new_machines_too() -> Outcome {
     let place = Place::new()?;
-    Answered::from(place.of_fleet(&["dev", "--exit", "--machines", "2"]).output()?).done()?;
-    let grown = place.of_fleet(&["dev", "--exit", "--machines", "3"]).output()?;
-    let grown = Answered::from(grown);
+    finished(place.of_fleet(&["dev", "--exit", "--machines", "2"]))?.done()?;
+    let grown = finished(place.of_fleet(&["dev", "--exit", "--machines", "3"]))?;
     grown.done()?;
     assert!(grown.stdout.contains("runs on 3 machines"), "{grown:?}");
-    let fewer = Answered::from(place.of_fleet(&["dev", "--exit", "--machines", "1"]).output()?);
+    let fewer = finished(place.of_fleet(&["dev", "--exit", "--machines", "1"]))?;
     fewer.failed(2, &["has 3 machines", "a fleet can grow, not shrink"])
 }
 
@@ -107,7 +105,7 @@ fn a_fleet_grows_and_the_story_holds_for_the_new_machines_too() -> Outcome {
 fn one_folder_has_one_fleet() -> Outcome {
     let place = Place::new()?;
     let _dev = Dev::serving(&place)?;
-    let second = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    let second = finished(place.of_fleet(&["dev", "--exit"]))?;
     second.failed(3, &["another controller (process ", "one store has one", "hint: talk to it"])?;
     // The first one has not noticed.
     place.ask(&["machines"])?.done()
@@ -116,18 +114,18 @@ fn one_folder_has_one_fleet() -> Outcome {
 #[test]
 fn commands_find_the_fleet_that_was_started_last() -> Outcome {
     let place = Place::new()?;
-    let none = Answered::from(place.controller(&["machines"]).output()?);
+    let none = finished(place.controller(&["machines"]))?;
     none.failed(5, &["no controller is running", "start one: controller dev"])?;
 
     let mut dev = Dev::start(place.controller(&["dev"]))?;
     dev.wait_for_line("box-1 is heard")?;
-    let found = Answered::from(place.controller(&["machines"]).output()?);
+    let found = finished(place.controller(&["machines"]))?;
     found.done()?;
     assert!(found.stdout.contains("box-3"), "{found:?}");
     dev.signal(Signal::INT)?;
     dev.ended()?;
 
-    let gone = Answered::from(place.controller(&["machines"]).output()?);
+    let gone = finished(place.controller(&["machines"]))?;
     gone.failed(5, &["no controller is running"])?;
     fs::create_dir(place.dir())?;
     let never = place.ask(&["machines"])?;
@@ -141,7 +139,7 @@ fn a_folder_with_a_long_path_is_as_good_as_any() -> Outcome {
     let long = long.to_str().ok_or("no text")?;
     let mut dev = Dev::start(place.controller(&["dev", "--dir", long]))?;
     dev.wait_for_line("box-1 is heard")?;
-    Answered::from(place.controller(&["machines", "--dir", long]).output()?).done()?;
+    finished(place.controller(&["machines", "--dir", long]))?.done()?;
     dev.signal(Signal::TERM)?;
     dev.ended()?;
     place.nothing_is_left()

@@ -1,8 +1,8 @@
 //! Bad input and faults: each is told clearly, nothing is lost by it, and when its cause is gone things go on.
 
-use std::{fs, net::TcpListener, path::Path, process::Stdio};
+use std::{fs, net::TcpListener, path::Path};
 
-use crate::fleet::{Answered, Dev, Outcome, Place, eventually, write_build};
+use crate::fleet::{Answered, Dev, Outcome, Place, Started, eventually, finished, write_build};
 
 /// A manifest whose gate ends soon when something is wanting.
 fn manifest(module: &str, listen: &str) -> String {
@@ -118,10 +118,9 @@ fn all_at_once<'a>(
     for one in of {
         let mut arguments: Vec<_> = verb.split(' ').collect();
         arguments.extend([one, "--wait"]);
-        let mut command = place.of_fleet(&arguments);
-        asked.push(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+        asked.push(Started::new(&mut place.of_fleet(&arguments))?);
     }
-    asked.into_iter().map(|child| Ok(Answered::from(child.wait_with_output()?))).collect()
+    asked.into_iter().map(Started::finished).collect()
 }
 
 #[test]
@@ -187,17 +186,17 @@ fn what_nobody_knows_is_told_with_what_to_look_at() -> Outcome {
 #[test]
 fn a_store_of_another_schema_is_left_alone() -> Outcome {
     let place = Place::new()?;
-    Answered::from(place.of_fleet(&["dev", "--exit"]).output()?).done()?;
+    finished(place.of_fleet(&["dev", "--exit"]))?.done()?;
     let schema = place.dir().join("store/schema");
     let ours = fs::read(&schema)?;
     fs::write(&schema, "bellwether store 99\n")?;
-    let refused = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    let refused = finished(place.of_fleet(&["dev", "--exit"]))?;
     refused.failed(1, &["is of another kind", "bellwether store 99", "restore a backup"])?;
     place.nothing_is_left()?;
     assert_eq!(fs::read(&schema)?, b"bellwether store 99\n");
 
     fs::write(&schema, ours)?;
-    let again = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    let again = finished(place.of_fleet(&["dev", "--exit"]))?;
     again.done()?;
     assert!(!again.stderr.contains("released"), "nothing was lost: {again:?}");
     Ok(())

@@ -3,11 +3,11 @@
 use std::{
     error::Error,
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Output, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -17,8 +17,8 @@ use tempfile::TempDir;
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// How long anything may take: far above what it takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// How long anything may take: several times what the longest takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A place for one test: its temporary folders and its state are below it, and nothing of a user's own is touched.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ impl Place {
         self.0.path().join("tmp")
     }
 
+    /// Where the program remembers which fleet was started last.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.0.path().join("state")
+    }
+
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -49,7 +54,7 @@ impl Place {
     pub(crate) fn controller(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_controller"));
         command.args(arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        command.env("TMPDIR", self.temporary()).env("XDG_STATE_HOME", self.0.path().join("state"));
+        command.env("TMPDIR", self.temporary()).env("XDG_STATE_HOME", self.state());
         command.stdin(Stdio::null());
         command
     }
@@ -63,7 +68,7 @@ impl Place {
 
     /// Asks this place's fleet.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Outcome<Answered> {
-        Ok(Answered::from(self.of_fleet(arguments).output()?))
+        finished(self.of_fleet(arguments))
     }
 
     /// What the fleet answers, for programs.
@@ -125,17 +130,6 @@ pub(crate) struct Answered {
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Answered {
-    fn from(output: Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self {
-            status: output.status.code(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
-    }
-}
-
 impl Answered {
     /// It ended with this status, and said each of these on stderr.
     pub(crate) fn failed(&self, status: i32, said: &[&str]) -> Outcome {
@@ -150,6 +144,52 @@ impl Answered {
     pub(crate) fn done(&self) -> Outcome {
         self.failed(0, &[])
     }
+}
+
+/// Runs a command to its end; one that has none is killed, and that is an error.
+pub(crate) fn finished(mut command: Command) -> Outcome<Answered> {
+    Started::new(&mut command)?.finished()
+}
+
+/// A command that was started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    child: Child,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+}
+
+impl Started {
+    pub(crate) fn new(command: &mut Command) -> Outcome<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let stdout = reading(child.stdout.take().ok_or("no stdout")?);
+        let stderr = reading(child.stderr.take().ok_or("no stderr")?);
+        Ok(Self { child, stdout, stderr })
+    }
+
+    pub(crate) fn finished(mut self) -> Outcome<Answered> {
+        let ended = eventually("the command has ended", || {
+            Ok(self.child.try_wait()?.ok_or_else(|| "it runs".to_owned()))
+        });
+        if ended.is_err() {
+            self.child.kill()?;
+        }
+        let text = |reading: JoinHandle<String>| reading.join().map_err(|_| "reading broke off");
+        let (stdout, stderr) = (text(self.stdout)?, text(self.stderr)?);
+        match ended {
+            Ok(status) => Ok(Answered { status: status.code(), stdout, stderr }),
+            Err(error) => Err(format!("{error}\n{stdout}\n{stderr}").into()),
+        }
+    }
+}
+
+fn reading(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was said before it broke is worth reading too.
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// A started `dev`. Dropped, it is killed.
@@ -185,9 +225,9 @@ impl Dev {
     }
 
     pub(crate) fn wait_for_line(&mut self, part: &str) -> Outcome {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = now() + PATIENCE;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(now());
             match self.next_line(left)? {
                 Some(line) if line.contains(part) => return Ok(()),
                 Some(_) => {}
@@ -238,18 +278,23 @@ impl Drop for Dev {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test's deadline is real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Looks again and again until it is so; says what it saw last when it never is.
 pub(crate) fn eventually<T>(
     what: &str,
     mut look: impl FnMut() -> Outcome<Result<T, String>>,
 ) -> Outcome<T> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = now() + PATIENCE;
     loop {
         let seen = match look()? {
             Ok(value) => return Ok(value),
             Err(seen) => seen,
         };
-        if Instant::now() > deadline {
+        if now() > deadline {
             return Err(format!("never came true: {what}; the last that was seen: {seen}").into());
         }
         thread::sleep(Duration::from_millis(20));

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::fleet::{Answered, Dev, Outcome, Place, eventually, write_build};
+use crate::fleet::{Dev, Outcome, Place, eventually, finished, write_build};
 use rustix::process::Signal;
 
 /// A small file system of its own, where the fleet's folder is; unmounted when dropped.
@@ -78,7 +78,7 @@ fn a_full_disk_refuses_changes_says_so_and_loses_nothing() -> Outcome {
     dev.signal(Signal::TERM)?;
     assert_eq!(dev.ended()?.code(), Some(0));
     place.nothing_is_left()?;
-    let full = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
+    let full = finished(place.of_fleet(&["dev", "--exit"]))?;
     full.failed(1, &["o space left"])?;
 
     disk.empty()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fleet::{Answered, Dev, Outcome, PATIENCE, Place};
+use crate::fleet::{Dev, Outcome, PATIENCE, Place, finished};
 
 /// Draws from a seed, so that a moment that once was bad can be come back to.
 struct Draws(u64);
@@ -22,8 +22,8 @@ impl Draws {
 fn killed(seed: u64) -> Outcome {
     let place = Place::new()?;
     let mut draws = Draws(seed);
-    let kills = 1 + draws.below(3);
-    for _ in 0..kills {
+    let mut moments = Vec::new();
+    for _ in 0..=draws.below(3) {
         let mut dev = Dev::start(place.of_fleet(&["dev", "--exit"]))?;
         let lines = draws.below(45);
         let after = Duration::from_millis(draws.below(250));
@@ -34,10 +34,10 @@ fn killed(seed: u64) -> Outcome {
         }
         let _ = dev.next_line(after);
         dev.kill()?;
-        eprintln!("seed {seed}: killed after {said} lines: {:?}", dev.said.last());
+        moments.push(format!("after {said} lines: {:?}", dev.said.last()));
     }
-    let last = Answered::from(place.of_fleet(&["dev", "--exit"]).output()?);
-    last.done()?;
+    let last = finished(place.of_fleet(&["dev", "--exit"])).and_then(|last| last.done());
+    last.map_err(|error| format!("seed {seed}, killed {moments:#?}: {error}"))?;
     place.nothing_is_left()
 }
 
@@ -62,7 +62,7 @@ fn killed_before_it_said_anything() -> Outcome {
     let mut dev = Dev::start(place.of_fleet(&["dev", "--exit"]))?;
     dev.kill()?;
     place.nothing_runs()?;
-    Answered::from(place.of_fleet(&["dev", "--exit"]).output()?).done()
+    finished(place.of_fleet(&["dev", "--exit"]))?.done()
 }
 
 #[test]

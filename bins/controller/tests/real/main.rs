@@ -6,3 +6,4 @@ mod faults;
 mod fleet;
 mod full_disk;
 mod killed;
+mod readme;

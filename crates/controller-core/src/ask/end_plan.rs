@@ -9,7 +9,6 @@ use super::{Asking, Decided, rule, unknown};
 use crate::{
     moved,
     plan::{Plan, PlanState},
-    record::Cause,
     send::touched,
     state::State,
     step::Step,
@@ -65,14 +64,16 @@ fn put_back(
         let (Some(from), Some(module)) = (&it.from, state.records.modules.get(&it.module)) else {
             continue;
         };
+        if !state.may_be_followed(&it.to) {
+            continue;
+        }
         back.insert(it.module.clone(), from.clone());
         step.put(inventory::Module { registered: Some(from.clone()), ..module.clone() });
     }
     let machines: BTreeSet<_> = touched(state, plan, place).map(|(_, machine)| machine).collect();
-    let cause = Cause::Rollback { plan: plan.id.clone(), modules: back.keys().cloned().collect() };
     for machine in machines.into_iter().filter(|machine| plan.sent.contains_key(*machine)) {
         if let Some(declaration) = state.compose(machine, &back) {
-            state.declare(step, asking.now, declaration, cause.clone());
+            state.declare(step, asking.now, declaration);
         }
     }
 }

@@ -12,9 +12,12 @@ pub(super) fn failed_module(state: &State, it: &Move, gate: &Gate) -> failure::F
         judged_machines(gate, &it.module).iter().map(ToString::to_string).collect();
     let (from, to) = commits(state, it);
     let ended = gate.ended().map(|ended| failure::Ended {
+        // A gate fails as one, and a build of which nobody saw anything bad is not condemned with the others.
         end: match ended.end {
-            gate_judge::End::CannotTell(_) => End::CannotTell,
-            gate_judge::End::Failed(_) | gate_judge::End::Passed { .. } => End::Failed,
+            gate_judge::End::Failed(_) if ended.speaks_against(it.module.as_str()) => End::Failed,
+            gate_judge::End::Failed(_)
+            | gate_judge::End::CannotTell(_)
+            | gate_judge::End::Passed { .. } => End::CannotTell,
         },
         why: with_evidence(state, &ended.end),
     });

@@ -48,6 +48,7 @@ fn view(state: &State, plan: &Plan, place: Place, gate: &Gate) -> GateView {
         Some(ended) => ended.wanting.iter().map(ToString::to_string).collect(),
         None => gate.last_miss().map(|miss| miss.cause.to_string()).into_iter().collect(),
     };
+    let of = judge::rules(state, plan, place).policy.passes;
     GateView {
         plan: plan.id.clone(),
         modules: modules.into_iter().collect(),
@@ -60,8 +61,9 @@ fn view(state: &State, plan: &Plan, place: Place, gate: &Gate) -> GateView {
         }
         .into(),
         since: opening.since,
-        passes: gate.row().map_or(0, |row| row.passes.get()),
-        of: judge::rules(state, plan, place).policy.passes,
+        // Passes go on being counted while the settle time lasts.
+        passes: gate.row().map_or(0, |row| row.passes.get()).min(of),
+        of,
         wanting,
         why: ended.map(|ended| ended.end.to_string()),
     }

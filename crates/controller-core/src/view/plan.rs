@@ -96,7 +96,7 @@ pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> Strin
             match last {
                 Some(wanting) => format!("{} is judged: {wanting}", wave_name(*place)),
                 None => {
-                    format!("{} is judged: good {passes} times in a row so far", wave_name(*place))
+                    format!("{} is judged: {passes} passes in a row so far", wave_name(*place))
                 }
             }
         }
@@ -114,7 +114,9 @@ pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> Strin
             )
         }
         PlanState::Stopped { by, place: None } => format!("ended by {by} before anything was sent"),
-        PlanState::Stopped { by, place: Some(_) } => format!("ended by {by}; {}", stopped(plan)),
+        PlanState::Stopped { by, place: Some(_) } => {
+            format!("ended by {by}; {}", stopped(state, plan))
+        }
         PlanState::Superseded { by, place: None } => {
             format!("plan {by} took its place before anything was sent")
         }
@@ -125,9 +127,10 @@ pub(crate) fn plan_note(state: &State, plan: &Plan, now: DateTime<Utc>) -> Strin
 }
 
 fn wave_name(place: Place) -> String {
-    let wave =
-        if place.wave == 0 { "the first machines".into() } else { format!("wave {}", place.wave) };
-    if place.tier == 0 { wave } else { format!("tier {}, {wave}", place.tier + 1) }
+    match place.tier {
+        0 => format!("wave {}", place.wave),
+        tier => format!("wave {} of tier {}", place.wave, tier + 1),
+    }
 }
 
 fn end(put_back: &PutBack) -> String {
@@ -154,18 +157,21 @@ fn what_came_of_it(put_back: &PutBack) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// Of a stopped plan's moves, what goes back and what had nothing before it.
-fn stopped(plan: &Plan) -> String {
-    let (back, stay): (Vec<_>, Vec<_>) = plan.moves().partition(|it| it.from.is_some());
+/// Of a stopped plan's moves, what goes back and what had nothing before it, or nothing that could follow it.
+fn stopped(state: &State, plan: &Plan) -> String {
+    let (back, stay): (Vec<_>, Vec<_>) =
+        plan.moves().partition(|it| it.from.is_some() && state.may_be_followed(&it.to));
     let names = |moves: Vec<&Move>| {
         moves.iter().map(|it| it.module.as_str()).collect::<Vec<_>>().join(", ")
     };
     match (back.is_empty(), stay.is_empty()) {
         (false, true) => format!("{} goes back to what ran before", names(back)),
-        (true, _) => format!("nothing ran before {}, so it is left as it is", names(stay)),
+        (true, _) => {
+            format!("nothing older can run in place of {}, so it is left as it is", names(stay))
+        }
         (false, false) => {
             format!(
-                "{} goes back to what ran before, {} is left, since nothing did",
+                "{} goes back to what ran before, {} is left, since nothing older can run in its place",
                 names(back),
                 names(stay)
             )

@@ -212,9 +212,14 @@ impl Fleet {
 
     /// The commits of `blog` that a machine was ever declared, in order, each run of the same one once.
     pub(crate) fn declared_to(&self, machine: &str) -> Vec<String> {
+        self.declared_of("blog", machine)
+    }
+
+    /// The same of any module.
+    pub(crate) fn declared_of(&self, module: &str, machine: &str) -> Vec<String> {
         let declared =
             self.sent.iter().filter(|declaration| declaration.machine.as_str() == machine);
-        let commits = declared.filter_map(|it| Some(it.modules.get("blog")?.commit.to_string()));
+        let commits = declared.filter_map(|it| Some(it.modules.get(module)?.commit.to_string()));
         let mut each = Vec::new();
         for commit in commits {
             if each.last() != Some(&commit) {

@@ -2,8 +2,10 @@
 //! is the same as if nothing had happened.
 
 use crate::fleet::{Behaviour, Fleet};
-use controller_core::PlanState;
-use inventory::Standing;
+use chrono::TimeDelta;
+use controller_core::{Controller, PlanState, Rules};
+use inventory::{Epoch, Standing};
+use names::PlanId;
 
 /// A good build everywhere, then a bad one that is put back; killed before the action with this number, counted from the
 /// bad release on. Answers how many actions there were.
@@ -81,4 +83,43 @@ fn between_any_two_actions_of_a_good_release() {
     for action in 1..=actions {
         good_release(Some(action));
     }
+}
+
+/// A fleet in which a build is at its gate, of which nothing has been reported yet.
+fn at_a_gate() -> (Fleet, PlanId) {
+    let mut fleet = Fleet::new(1);
+    fleet.with_good_build("a");
+    fleet.register("b");
+    fleet.script("b", Behaviour::Installing);
+    let plan = fleet.release("blog@b");
+    fleet.run(5);
+    (fleet, plan)
+}
+
+fn goes_on(mut fleet: Fleet, plan: &PlanId) {
+    fleet.run(2);
+    fleet.script("b", Behaviour::HealthyAfter(0));
+    fleet.run_until("the plan ends", |fleet| !fleet.plan(plan).is_moving());
+    assert!(matches!(fleet.plan(plan).state, PlanState::Done { .. }), "{:?}", fleet.told_of(plan));
+}
+
+#[test]
+fn a_second_start_remembers_that_nobody_observed_before_the_first() {
+    let (mut fleet, plan) = at_a_gate();
+    for seconds in [100, 1] {
+        let gap = TimeDelta::seconds(seconds);
+        fleet.now += gap;
+        let records = fleet.disk.read();
+        fleet.core = Controller::restore(Rules::default(), Epoch(1), records, fleet.now, gap);
+        fleet.machine("box-1").plug_in();
+        fleet.run(1);
+    }
+    goes_on(fleet, &plan);
+}
+
+#[test]
+fn a_process_that_was_stopped_for_a_while_ends_no_gate_by_that() {
+    let (mut fleet, plan) = at_a_gate();
+    fleet.now += TimeDelta::seconds(100);
+    goes_on(fleet, &plan);
 }

@@ -21,6 +21,8 @@ enum Happening {
     Mute(usize),
     Unmute(usize),
     Kill(usize),
+    Unassign(usize),
+    Assign(usize),
     Wait(u32),
 }
 
@@ -49,8 +51,30 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (0..MACHINES).prop_map(Happening::Mute),
         1 => (0..MACHINES).prop_map(Happening::Unmute),
         2 => (1..40_usize).prop_map(Happening::Kill),
+        1 => (0..MACHINES).prop_map(Happening::Unassign),
+        1 => (0..MACHINES).prop_map(Happening::Assign),
         6 => (1..30_u32).prop_map(Happening::Wait),
     ]
+}
+
+/// The first build runs everywhere, assigned to each machine on its own, and the others are registered.
+fn fleet() -> Fleet {
+    let mut fleet = Fleet::new(MACHINES);
+    fleet.with_good_build("a");
+    for nth in 0..MACHINES {
+        fleet.assign("blog", &box_name(nth));
+    }
+    unassign(&mut fleet, "box-1,box-2,box-3");
+    for commit in &COMMITS[1..] {
+        fleet.register(commit);
+    }
+    fleet
+}
+
+/// Takes an assignment back, where it was made.
+fn unassign(fleet: &mut Fleet, to: &str) {
+    let (module, to) = ("blog".parse().unwrap(), to.parse().unwrap());
+    drop(fleet.ask(Ask::Unassign { module, to }));
 }
 
 fn box_name(nth: usize) -> String {
@@ -76,6 +100,8 @@ fn happen(fleet: &mut Fleet, happening: &Happening) {
         Happening::PlugIn(machine) => fleet.machine(&box_name(*machine)).plug_in(),
         Happening::Mute(machine) => fleet.machine(&box_name(*machine)).states = false,
         Happening::Unmute(machine) => fleet.machine(&box_name(*machine)).states = true,
+        Happening::Unassign(machine) => unassign(fleet, &box_name(*machine)),
+        Happening::Assign(machine) => fleet.assign("blog", &box_name(*machine)),
         Happening::Kill(after) => fleet.kill_before = Some(fleet.actions + after),
         Happening::Wait(seconds) => {
             for _ in 0..*seconds {
@@ -141,11 +167,7 @@ fn rollback_targets(fleet: &Fleet) -> BTreeSet<(PlanId, String)> {
 proptest! {
     #[test]
     fn whatever_happens_the_promises_of_plans_hold(happenings in prop::collection::vec(happening(), 1..30)) {
-        let mut fleet = Fleet::new(MACHINES);
-        fleet.with_good_build("a");
-        for commit in &COMMITS[1..] {
-            fleet.register(commit);
-        }
+        let mut fleet = fleet();
         let mut condemned: BTreeSet<_> = BTreeSet::new();
         for happening in &happenings {
             let sent = fleet.sent.len();
@@ -170,15 +192,14 @@ proptest! {
 
     #[test]
     fn once_faults_stop_the_fleet_settles(happenings in prop::collection::vec(happening(), 1..20)) {
-        let mut fleet = Fleet::new(MACHINES);
-        fleet.with_good_build("a");
-        for commit in &COMMITS[1..] {
-            fleet.register(commit);
-        }
+        let mut fleet = fleet();
         for happening in &happenings {
             happen(&mut fleet, happening);
         }
         fleet.kill_before = None;
+        for nth in 0..MACHINES {
+            fleet.assign("blog", &box_name(nth));
+        }
         for nth in 0..MACHINES {
             let machine = fleet.machine(&box_name(nth));
             machine.plug_in();

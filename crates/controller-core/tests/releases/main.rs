@@ -7,7 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod assigned;
+mod ended;
 mod fleet;
 mod killed;
 mod laws;
 mod release;
+mod together;

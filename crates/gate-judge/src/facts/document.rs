@@ -102,8 +102,9 @@ fn written<T: Default>(source: Result<T, Unreadable>) -> (T, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Facts, ToolNames};
+    use super::super::{Facts, Outcome, ResourceState, ToolNames};
     use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::string::String;
     use alloc::vec;
     use serde_json::json;
 
@@ -134,6 +135,33 @@ mod tests {
     #[test]
     fn a_misspelt_source_is_refused() {
         assert!(serde_json::from_value::<Facts>(json!({"judged": true, "helth": {}})).is_err());
+    }
+
+    #[test]
+    fn words_are_read_and_written_as_they_are() {
+        let outcomes = [
+            ("applied", Outcome::Applied),
+            ("failed", Outcome::Failed),
+            ("refused", Outcome::Refused),
+            ("unable", Outcome::Unable),
+            ("Applied", Outcome::Other("Applied".into())),
+            ("", Outcome::default()),
+        ];
+        for (word, outcome) in outcomes {
+            assert_eq!(Outcome::from(String::from(word)), outcome);
+            assert_eq!(String::from(outcome), word);
+        }
+        let states = [
+            ("healthy", ResourceState::Healthy),
+            ("starting", ResourceState::Starting),
+            ("failed", ResourceState::Failed),
+            ("unhealthy", ResourceState::Other("unhealthy".into())),
+            ("", ResourceState::default()),
+        ];
+        for (word, state) in states {
+            assert_eq!(ResourceState::from(String::from(word)), state);
+            assert_eq!(String::from(state), word);
+        }
     }
 
     #[test]

@@ -224,7 +224,5 @@ impl Examination<'_> {
 }
 
 fn least<'a>(sort: &mut Option<&'a str>, name: &'a str) {
-    if sort.is_none_or(|least| name < least) {
-        *sort = Some(name);
-    }
+    *sort = Some(sort.map_or(name, |least| least.min(name)));
 }

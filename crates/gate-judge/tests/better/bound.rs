@@ -6,8 +6,8 @@ use crate::fleet::{
 };
 use gate_judge::{
     Baseline, BaselineUse, Blame, Conditions, Facts, FailFast, Found, LatePass, NothingToJudge,
-    OnSilence, Outcome, ResourceName, ResourceState, Rules, ToolNames, Unable, Unread, Unreadable,
-    UnreadableFacts, Weight,
+    OnSilence, Outcome, Pair, ResourceName, ResourceState, Rules, ToolNames, Unable, Unread,
+    Unreadable, UnreadableFacts, Weight,
 };
 
 type Opened = Result<(), NothingToJudge>;
@@ -308,6 +308,26 @@ fn what_was_unhealthy_before_the_send_is_not_the_builds_doing() -> Opened {
 }
 
 #[test]
+fn a_resource_that_is_not_stated_and_was_wanting_before_is_not_the_builds_doing() -> Opened {
+    let unstated = |seconds| {
+        let mut facts = well(seconds);
+        each_statement(&mut facts, |statement| statement.resources.clear());
+        facts
+    };
+    let and_before = |seconds| {
+        let mut facts = unstated(seconds);
+        wanting_before(&mut facts);
+        facts
+    };
+    let relay = || opening("relay", &["anvil"]);
+    let new = end_of(relay(), Rules::default(), &unstated)?;
+    assert_eq!(new.end(), ("failed", "resource_not_stated"));
+    let before = end_of(relay(), Rules::default(), &and_before)?;
+    assert_eq!(before.end(), ("cannot tell", "resource_not_stated"));
+    Ok(())
+}
+
+#[test]
 fn what_was_wanting_before_never_softens_what_is_broken() -> Opened {
     let mut facts = well(39);
     state_all(&mut facts, &ResourceState::Failed);
@@ -356,5 +376,36 @@ fn a_gate_that_is_good_too_late_ends_by_what_was_last_wanting_of_each_module() -
     let ended = gate.gate.ended().map(|ended| ended.wanting.clone()).unwrap_or_default();
     let told: Vec<_> = ended.iter().map(|it| (it.module.as_str(), it.weight)).collect();
     assert_eq!(told, [("relay", Weight::Silence), ("ledger", Weight::Evidence)]);
+    Ok(())
+}
+
+#[test]
+fn of_each_module_the_first_of_what_weighs_most_is_kept() -> Opened {
+    // Of the first module: silence on the first machine, evidence on the second, evidence again on
+    // the third. Of the second one: silence on two machines alike.
+    let machines = ["anvil", "birch", "cedar"];
+    let mut opening = opening("relay", &machines);
+    let ledger = |machine: &str| Pair { module: "ledger".to_owned(), machine: machine.to_owned() };
+    opening.carried = vec![ledger("birch"), ledger("anvil")];
+    let mut facts = with_conditions(
+        39,
+        &[condition("module", "relay.birch", "birch"), condition("module", "relay.cedar", "cedar")],
+    );
+    facts.reports.remove("anvil");
+    each_outcome(&mut facts, "ledger", |module| module.outcome = Outcome::Unable);
+    facts.reports.extend(facts.reports.get("birch").cloned().map(|it| ("cedar".to_owned(), it)));
+    opening
+        .sent
+        .machines
+        .extend(opening.sent.machines.get("birch").copied().map(|sent| ("cedar".to_owned(), sent)));
+    let mut gate = Judged::open(opening, Rules::default())?;
+    assert_eq!(gate.by(40, &facts), Found::Wanting);
+    let miss = gate.gate.last_miss().map(|miss| (miss.cause.code(), miss.weight));
+    assert_eq!(miss, Some(("not_reported", Weight::Evidence)));
+    let kept = gate.gate.last_miss().map(|miss| miss.wanting.clone()).unwrap_or_default();
+    let told: Vec<_> =
+        kept.iter().map(|it| (it.module.as_str(), it.machine.as_str(), it.reason.code())).collect();
+    let expected = [("relay", "birch", "condition_raised"), ("ledger", "birch", "unable")];
+    assert_eq!(told, expected);
     Ok(())
 }

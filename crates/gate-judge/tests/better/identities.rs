@@ -121,6 +121,19 @@ fn a_report_without_executions_vouches_for_no_process() {
         each_outcome(facts, "relay", |module| module.executions.clear());
     };
     assert_eq!(both("relay", rules, unnamed), ["good", "identity_absent"]);
+    let and_nothing_runs = |facts: &mut Facts| {
+        unnamed(facts);
+        each_statement(facts, |statement| statement.resources.clear());
+    };
+    let nothing = both("relay", rules, and_nothing_runs);
+    assert_eq!(nothing, ["resource_not_stated", "identity_absent"]);
+    // A resource that no manifest declares is vouched for no more.
+    let undeclared = |facts: &mut Facts| {
+        each_outcome(facts, "ledger", |module| module.executions.clear());
+        let extra = resource("ledger", "extra", ResourceState::Healthy);
+        each_statement(facts, |statement| statement.resources.push(extra.clone()));
+    };
+    assert_eq!(both("ledger", rules, undeclared), ["good", "identity_absent"]);
 }
 
 #[test]
@@ -136,6 +149,13 @@ fn the_old_process_speaks_neither_for_the_new_build_nor_against_it() {
     };
     let draining = old(ResourceState::Other("stopped".to_owned()));
     assert_eq!(both("relay", rules, draining), ["resource_unhealthy", "good"]);
+    // An older run of the same build is as old.
+    let mut run = resource("relay", "web", ResourceState::Starting);
+    older_run(&mut run);
+    let older_trial = |facts: &mut Facts| {
+        each_statement(facts, |statement| statement.resources.push(run.clone()));
+    };
+    assert_eq!(both("relay", rules, older_trial), ["resource_starting", "good"]);
     let given_up = old(ResourceState::Failed);
     assert_eq!(both("relay", rules, given_up), ["resource_failed", "good"]);
     let healthy = old(ResourceState::Healthy);

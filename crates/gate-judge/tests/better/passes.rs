@@ -102,6 +102,16 @@ fn a_counted_pass_needs_a_word_newer_than_the_last() -> Opened {
 }
 
 #[test]
+fn a_word_is_fresh_from_now_back_to_the_limit() -> Opened {
+    let cases = [(40, true), (25, true), (24, false), (41, false)];
+    for (heard, is_fresh) in cases {
+        let found = relay(Rules::default())?.by(40, &well(heard));
+        assert_eq!(found == Found::Counted, is_fresh, "heard at {heard}");
+    }
+    Ok(())
+}
+
+#[test]
 fn an_empty_statement_is_a_word_too() -> Opened {
     let mut nothing_runs = well(39);
     each_statement(&mut nothing_runs, |statement| statement.resources.clear());
@@ -169,7 +179,7 @@ fn clock_set_back_moves_nothing() -> Opened {
     assert_eq!(better.well(10), Found::NotCounted(NotCounted::SetBack));
     assert_eq!(better.passes(), 0);
     assert_eq!(better.by(11, &wanting), Found::Wanting, "what is wanting is wanting at any time");
-    assert_eq!(better.well(41), Found::Counted);
+    assert_eq!(better.well(40), Found::Counted, "the same time again is not back");
     assert_eq!(better.well(-3_600), Found::BeforeSend);
     assert_eq!(better.passes(), 1);
     Ok(())

@@ -59,7 +59,7 @@ pub enum RefusalKind {
     Rule,
     /// The request makes no sense.
     Usage,
-    /// It could not be written down, so it was not done.
+    /// It is not known to be written down, so nothing follows from it.
     NotKept,
 }
 

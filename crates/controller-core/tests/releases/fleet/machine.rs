@@ -48,6 +48,7 @@ pub(crate) struct SimMachine {
     /// Whether its statements get through.
     pub(crate) states: bool,
     greeted: bool,
+    engine: u32,
     sequence: u64,
     revision: u64,
     reported: Option<Report>,
@@ -65,6 +66,7 @@ impl SimMachine {
             on: true,
             states: true,
             greeted: false,
+            engine: 1,
             sequence: 0,
             revision: 0,
             reported: None,
@@ -75,6 +77,12 @@ impl SimMachine {
 
     pub(crate) fn script(&mut self, commit: &str, behaviour: Behaviour) {
         self.scripts.insert(commit.to_owned(), behaviour);
+    }
+
+    /// Gives it a new disk.
+    pub(crate) fn wipe(&mut self) {
+        let (scripts, engine) = (core::mem::take(&mut self.scripts), self.engine + 1);
+        *self = Self { scripts, engine, ..Self::new(self.name.clone()) };
     }
 
     /// Pulls the plug.
@@ -166,7 +174,7 @@ impl SimMachine {
             machine: self.name.clone(),
             agent: "test".into(),
             boot: BootId("boot".into()),
-            engine: EngineNonce("engine".into()),
+            engine: EngineNonce(format!("engine-{}", self.engine)),
             held: self.held.as_ref().map(|held| Held {
                 number: held.number,
                 epoch: held.epoch,
@@ -240,7 +248,7 @@ impl SimMachine {
         Statement {
             machine: self.name.clone(),
             boot: BootId("boot".into()),
-            engine: EngineNonce("engine".into()),
+            engine: EngineNonce(format!("engine-{}", self.engine)),
             sequence: self.sequence,
             declaration: self.held.as_ref().map(|held| held.number),
             resources: resources.collect(),
