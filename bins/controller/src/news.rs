@@ -83,7 +83,8 @@ fn of_rollbacks(before: Option<&PlanView>, after: &PlanView) -> Vec<News> {
     let moves = after.moves.iter().enumerate();
     let told = moves.filter_map(|(index, one)| {
         let what = one.rollback.as_ref().filter(|what| Some(*what) != before(index))?;
-        Some(News::Rollback { module: one.module.clone(), what: what.clone() })
+        // It is one word for programs, and two for people.
+        Some(News::Rollback { module: one.module.clone(), what: what.replace('-', " ") })
     });
     told.collect()
 }

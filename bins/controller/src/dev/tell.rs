@@ -107,7 +107,8 @@ impl<'a> Teller<'a> {
         let machines = self.client.machines().await?;
         let mut modules = self.client.modules().await?;
         modules.retain(|module| module.module == self.module);
-        let builds = self.client.builds(Some(self.module.clone())).await?;
+        let mut builds = self.client.builds().await?;
+        builds.retain(|build| build.module == self.module);
         let mut plans = self.client.plans().await?;
         plans.retain(|plan| plan.moves.iter().any(|one| one.module == self.module));
         Ok(Seen { machines, module: modules.pop(), builds, plans })

@@ -76,7 +76,8 @@ pub(crate) fn plan(view: &PlanView, paint: Paint) -> String {
 fn move_line(one: &MoveView, paint: Paint) -> String {
     let end = paint.tone(plan_tone(&one.end), &one.end);
     let rollback = match &one.rollback {
-        Some(rollback) => format!("; {}", harmless(rollback)),
+        // It is one word for programs, and two for people.
+        Some(rollback) => format!("; {}", harmless(&rollback.replace('-', " "))),
         None => String::new(),
     };
     format!("  tier {}  {} ({})  {end}{rollback}", one.tier, moved(one), one.to.short())

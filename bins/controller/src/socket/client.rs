@@ -2,7 +2,7 @@
 
 use std::{fmt, io::ErrorKind, time::Duration};
 
-use names::{ModuleName, PlanId};
+use names::PlanId;
 use tokio::{
     io::{AsyncWriteExt, BufReader},
     net::UnixStream,
@@ -108,8 +108,8 @@ asks! {
     machines() Ask::Machines => Machines(Vec<MachineView>);
     /// Every module.
     modules() Ask::Modules => Modules(Vec<ModuleView>);
-    /// The kept builds.
-    builds(module: Option<ModuleName>) Ask::Builds { module } => Builds(Vec<BuildView>);
+    /// Every kept build.
+    builds() Ask::Builds { module: None } => Builds(Vec<BuildView>);
     /// Every plan, the newest first.
     plans() Ask::Plans => Plans(Vec<PlanView>);
     /// One plan.

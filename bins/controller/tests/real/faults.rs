@@ -153,8 +153,8 @@ fn a_broken_manifest_is_told_fault_by_fault_and_changes_nothing() -> Outcome {
     place
         .ask(&["builds", "add", "/nowhere/at/all"])?
         .failed(1, &["/nowhere/at/all", "hint: give"])?;
-    let builds = place.json(&["builds", "broken"])?;
-    assert_eq!(builds.as_array().map(Vec::len), Some(0), "{builds}");
+    let builds = place.json(&["builds"])?;
+    assert!(!builds.to_string().contains("roken"), "{builds}");
     let left: Vec<_> =
         artifacts(&place)?.into_iter().filter(|name| name.starts_with(".new")).collect();
     assert_eq!(left, [""; 0]);
@@ -169,6 +169,7 @@ fn what_nobody_knows_is_told_with_what_to_look_at() -> Outcome {
     for (arguments, said) in [
         (&["release", "sample@v9"][..], "there is no build `sample@v9`"),
         (&["release", "nothing"], "there is no module `nothing`"),
+        (&["builds", "nothing"], "there is no module `nothing`"),
         (&["assign", "nothing", "--to", "box-1"], "there is no module `nothing`"),
         (&["assign", "sample", "--to", "box-9"], "there is no machine `box-9`"),
         (&["unassign", "sample", "--to", "box-9", "--yes"], "no assignment to `box-9`"),
