@@ -36,6 +36,9 @@ pub(crate) fn ask(state: &State, asking: Asking<'_>, ask: Ask) -> Decided {
     match ask {
         Ask::Machines => told(Answer::Machines(view::machines(state, now))),
         Ask::Modules => told(Answer::Modules(view::modules(state))),
+        Ask::Builds { module: Some(module) } if !state.records.modules.contains_key(&module) => {
+            Err(unknown(format!("there is no module `{module}`"), "see `controller modules`"))
+        }
         Ask::Builds { module } => told(Answer::Builds(view::builds(state, module.as_ref()))),
         Ask::Plans => told(Answer::Plans(view::plans(state, now))),
         Ask::Plan { plan } => {

@@ -51,10 +51,10 @@ impl Chapter {
     }
 }
 
-/// Everything is quick, so that the story is: checks a few times a second, a gate of a few seconds, and a crash loop that
+/// Everything is quick, so that the story is: checks twice a second, a gate of a few seconds, and a crash loop that
 /// is given up after three restarts. But all machines are one, which has a hundred checks in a second to give, no more.
 fn manifest(image: &Path, machines: usize) -> io::Result<String> {
-    let every_ms = (machines * 10).max(200);
+    let every_ms = (machines * 10).max(500);
     let image = image.to_str().ok_or_else(|| {
         io::Error::other(format!("a manifest is text, and {} is not", image.display()))
     })?;
