@@ -169,6 +169,7 @@ fn what_nobody_knows_is_told_with_what_to_look_at() -> Outcome {
     for (arguments, said) in [
         (&["release", "sample@v9"][..], "there is no build `sample@v9`"),
         (&["release", "nothing"], "there is no module `nothing`"),
+        (&["builds", "nothing"], "there is no module `nothing`"),
         (&["assign", "nothing", "--to", "box-1"], "there is no module `nothing`"),
         (&["assign", "sample", "--to", "box-9"], "there is no machine `box-9`"),
         (&["unassign", "sample", "--to", "box-9", "--yes"], "no assignment to `box-9`"),
