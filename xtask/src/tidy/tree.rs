@@ -174,7 +174,7 @@ mod tests {
             features: features.iter().map(|feature| (*feature).to_owned()).collect(),
         };
         let cases = [
-            ("names v0.1.0 (/work/crates/names)||", expected("names", &[])),
+            ("names v0.1.0 (/home/a/crates/names)||", expected("names", &[])),
             ("serde v1.0.2|alloc,derive|", expected("serde", &["alloc", "derive"])),
             ("serde v1.0.2|alloc| (*)", expected("serde", &["alloc"])),
         ];
