@@ -11,7 +11,7 @@ use wire::{BootId, DeclareReply, Held, Hello, RefusedDeclaration, Statement};
 use crate::action::{Action, Decision, Landing, Then};
 use crate::adopted::{self, Adopted};
 use crate::draws::{AskId, Incarnation, RunId};
-use crate::event::Event;
+use crate::event::{Ending, Event};
 use crate::execution::Heard;
 use crate::hello::Greeting;
 use crate::instance::Instance;
@@ -56,8 +56,8 @@ pub struct Agent {
 enum Life {
     /// It brings the machine to its declaration.
     Serving,
-    /// It stops everything and begins nothing.
-    Ending,
+    /// It begins nothing any more.
+    Ending(Ending),
 }
 
 impl Agent {
@@ -137,9 +137,12 @@ impl Agent {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
                 turn.homes.remove(&run);
             }
-            Event::ShutDown => {
-                self.life = Life::Ending;
-                instances.values_mut().for_each(|instance| instance.end(&mut turn));
+            Event::ShutDown(ending) => {
+                self.life = Life::Ending(ending);
+                match ending {
+                    Ending::Leave => {}
+                    Ending::Stop => instances.values_mut().for_each(|one| one.end(&mut turn)),
+                }
             }
         }
         let mut actions = turn.actions;
@@ -176,10 +179,16 @@ impl Agent {
         instances.chain(others).fold(self.stating.wake(), Duration::min)
     }
 
-    /// Whether it was asked to end and nothing of what it started is left.
+    /// Whether it was asked to end and nothing is left that it must see to.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.life == Life::Ending && self.instances.values().all(|one| one.running().is_none())
+        match self.life {
+            Life::Serving => false,
+            Life::Ending(Ending::Leave) => true,
+            Life::Ending(Ending::Stop) => {
+                self.instances.values().all(|one| one.running().is_none())
+            }
+        }
     }
 
     fn weigh(
@@ -192,7 +201,7 @@ impl Agent {
         let held = self.kept.as_ref().map(|kept| &kept.declaration);
         let verdict = match self.life {
             Life::Serving => offer::weigh(&self.config.machine, held, &offered),
-            Life::Ending => {
+            Life::Ending(_) => {
                 let why = "the agent is ending; it takes declarations when it is back".to_owned();
                 Err(RefusedDeclaration::NotKept { why })
             }
@@ -252,6 +261,7 @@ impl Agent {
                 sequence,
                 declaration: self.kept.as_ref().map(|kept| kept.declaration.number),
                 resources: rows,
+                troubles: Vec::new(),
             }));
         }
         self.reporting.tick(&mut turn);

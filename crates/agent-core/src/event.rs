@@ -76,8 +76,17 @@ pub enum Event {
         /// The last lines that it wrote.
         last_lines: Vec<String>,
     },
-    /// The agent is asked to end: everything is stopped whole, and nothing is begun.
-    ShutDown,
+    /// The agent is asked to end; nothing more is begun.
+    ShutDown(Ending),
+}
+
+/// What becomes of what runs when an agent is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It goes on, and the next agent finds it.
+    Leave,
+    /// Everything is stopped whole first.
+    Stop,
 }
 
 /// What keeps a build from being tried. It says nothing about the build.

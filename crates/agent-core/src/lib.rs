@@ -38,6 +38,6 @@ pub use action::{Action, Decision, Landing, Start};
 pub use adopted::Adopted;
 pub use agent::{Agent, Config};
 pub use draws::{AskId, Incarnation, RunId, VerificationId};
-pub use event::{Event, Obstacle};
+pub use event::{Ending, Event, Obstacle};
 pub use kept::Kept;
 pub use time::Now;

@@ -62,7 +62,7 @@ fn run(root: &Path, declaration: &Path) -> Result<(), Box<dyn Error>> {
                 ended = &mut agent => return Ok(ended?),
                 // Whoever says hello is handed what it should hold.
                 Some(hello) = hellos.next() => {
-                    let reply = HelloReply { declaration: Some(declaration.clone()) };
+                    let reply = HelloReply { declaration: Some(declaration.clone()), keep: None };
                     let sent_at = DateTime::UNIX_EPOCH;
                     let reply = Envelope::new("1".to_owned(), "example".to_owned(), sent_at, reply);
                     hello.responder.respond(reply.encode()?.into())?;

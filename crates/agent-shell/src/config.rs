@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use agent_core::Incarnation;
 use names::MachineName;
+use tokio::sync::watch;
+use wire::Statement;
+
+use crate::log::Log;
 
 /// What an agent is told when it starts. [`Config::new`] gives the periods that the bus's rules name.
 #[derive(Debug, Clone)]
@@ -21,8 +25,10 @@ pub struct Config {
     pub hello_every: Duration,
     /// How long it waits for an answer before it counts as not given.
     pub request_timeout: Duration,
-    /// Takes one line for people, without its end.
-    pub log: fn(&str),
+    /// Where it tells people what happens.
+    pub log: Log,
+    /// Where its newest statement is, for whoever asks this process how the machine stands.
+    pub stated: watch::Sender<Option<Statement>>,
 }
 
 impl Config {
@@ -36,7 +42,8 @@ impl Config {
             statement_every: Duration::from_secs(5),
             hello_every: Duration::from_secs(30),
             request_timeout: Duration::from_secs(2),
-            log: |_| {},
+            log: Log::silent(),
+            stated: watch::Sender::new(None),
         }
     }
 

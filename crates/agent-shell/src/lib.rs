@@ -11,10 +11,12 @@
 
 mod config;
 mod desk;
+mod log;
 mod outbox;
 mod run;
 mod work;
 
-pub use agent_core::Incarnation;
+pub use agent_core::{Ending, Incarnation};
 pub use config::Config;
+pub use log::{Log, Severity};
 pub use run::{RunError, run};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use agent_core::{Action, Agent, AskId, Decision, Event, Now, RunId};
+use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Now, RunId};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
 use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
@@ -15,6 +15,7 @@ use wire::{Declare, Envelope};
 
 use crate::config::Config;
 use crate::desk::{Desk, ReopenError};
+use crate::log::Severity;
 use crate::outbox::{Outbox, Statements, Subjects};
 use crate::work;
 
@@ -44,7 +45,8 @@ pub enum RunError {
     BusClosed,
 }
 
-/// Runs the agent of one machine until `shutdown`, then stops everything that runs and returns.
+/// Runs the agent of one machine until `shutdown`, which says what becomes then of what runs. An agent whose bus is closed
+/// for good leaves it running.
 ///
 /// What an agent before this one started, and still runs, goes on. Dropping the future is a crash: what was started runs on
 /// for the next agent to find, and nothing is said.
@@ -56,7 +58,7 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     bus: B,
     store: S,
     host: H,
-    shutdown: impl Future<Output = ()> + Send,
+    shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
     let subjects = Subjects::of(&config.machine)?;
     let (desk, kept) = Desk::open(store, &config.machine).await?;
@@ -65,7 +67,7 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
     let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
     let (adopted, held): (Vec<_>, Vec<_>) =
-        work::adopt(&host, config.log).await?.into_iter().unzip();
+        work::adopt(&host, &config.log).await?.into_iter().unzip();
     let held: BTreeMap<RunId, H::Process> = adopted.iter().map(|one| one.run).zip(held).collect();
     let now = now(&host);
     let (agent, first) =
@@ -96,7 +98,9 @@ pub async fn run<B: Bus, S: Store, H: Host>(
         let happened = tokio::select! {
             biased;
             Some(done) = events.recv() => Happened::Done(done),
-            () = &mut shutdown, if course == Course::Run => Happened::ShutDown(Course::End),
+            ending = &mut shutdown, if course == Course::Run => {
+                Happened::ShutDown(Course::End(ending))
+            }
             request = requests.next(), if course == Course::Run => match request {
                 Some(request) => Happened::Asked(request),
                 None => Happened::ShutDown(Course::EndWithoutBus),
@@ -110,7 +114,7 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     }
     shell.statements.finish().await;
     match course {
-        Course::Run | Course::End => Ok(()),
+        Course::Run | Course::End(_) => Ok(()),
         Course::EndWithoutBus => Err(RunError::BusClosed),
     }
 }
@@ -118,7 +122,7 @@ pub async fn run<B: Bus, S: Store, H: Host>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Course {
     Run,
-    End,
+    End(Ending),
     EndWithoutBus,
 }
 
@@ -161,7 +165,10 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
     async fn take_in(&mut self, happened: Happened<H::Process>) {
         let event = match happened {
             Happened::Nothing => Event::Tick,
-            Happened::ShutDown(_) => Event::ShutDown,
+            Happened::ShutDown(Course::End(ending)) => Event::ShutDown(ending),
+            Happened::ShutDown(Course::Run | Course::EndWithoutBus) => {
+                Event::ShutDown(Ending::Leave)
+            }
             Happened::Done(Done::Up(run, process)) => {
                 let (identity, address) = (process.identity().clone(), process.address());
                 self.processes.insert(run, process.clone());
@@ -194,7 +201,8 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             let Some(landing) = decision.land else { return };
             let how = self.desk.keep(landing.kept()).await;
             if let Err(why) = &how {
-                (self.config.log)(&format!("what the agent must remember was not kept: {why}"));
+                let line = format!("what the agent must remember was not kept: {why}");
+                self.config.log.say(Severity::Error, &line);
             }
             decision = self.agent.landed(landing, how, now(&self.host));
         }
@@ -237,6 +245,7 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
                 }
             }
             Action::State(statement) => {
+                self.config.stated.send_replace(Some(statement.clone()));
                 let id = format!("{}-s{}", statement.engine.0, statement.sequence);
                 let statement = self.envelope(id, statement);
                 self.statements.state(statement);
@@ -278,7 +287,8 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
                 let now = self.host.clock().monotonic;
                 if now >= self.unreadable.tell_at {
                     let (count, why) = (self.unreadable.count, work::words(&error));
-                    (self.config.log)(&format!("{count} unreadable declarations dropped: {why}"));
+                    let line = format!("{count} unreadable declarations dropped: {why}");
+                    self.config.log.say(Severity::Warning, &line);
                     self.unreadable = Unreadable { count: 0, tell_at: now + UNREADABLE_TOLD_EVERY };
                 }
                 None

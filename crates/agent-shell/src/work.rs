@@ -8,6 +8,8 @@ use host::{AdoptError, Bundle, Host, InstallError, Notify, Process, ProcessSpec,
 use inventory::{Check, Stop};
 use wire::UnableBecause;
 
+use crate::log::{Log, Severity};
+
 pub(crate) async fn install<H: Host>(host: H, bundle: Bundle) -> Event {
     let outcome = host.install(&bundle).await.map_err(|error| not_installed(&error));
     Event::Installed { module: bundle.module, build: bundle.build, outcome }
@@ -88,7 +90,7 @@ pub(crate) fn spec(start: Start) -> ProcessSpec {
 /// after it, and it would stand in the way.
 pub(crate) async fn adopt<H: Host>(
     host: &H,
-    log: fn(&str),
+    log: &Log,
 ) -> Result<Vec<(Adopted, H::Process)>, AdoptError> {
     let mut adopted = Vec::new();
     for (nth, found) in (0..).zip(host.adopt().await?) {
@@ -110,9 +112,10 @@ pub(crate) async fn adopt<H: Host>(
                 adopted.push((known, process));
             }
             Err(error) => {
-                log(&format!(
+                let line = format!(
                     "a process of `{instance}` that was found is stopped, since what was kept of it cannot be read: {error}"
-                ));
+                );
+                log.say(Severity::Warning, &line);
                 process.stop(Stop::default()).await;
             }
         }
@@ -135,6 +138,7 @@ fn not_installed(error: &InstallError) -> Obstacle {
 pub(crate) fn not_started(error: &StartError) -> Obstacle {
     let because = match error {
         StartError::Port { .. } => UnableBecause::Port,
+        StartError::Forbidden { .. } => UnableBecause::Bounds,
         StartError::Program { .. }
         | StartError::User { .. }
         | StartError::Limit { .. }

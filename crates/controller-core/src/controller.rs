@@ -124,7 +124,8 @@ impl Controller {
         sighting.take_hello(now, hello);
         self.inventory_changed |= is_ahead;
         self.judging_due = true;
-        Ok(HelloReply { declaration: declared.filter(|_| !is_held && !is_ahead).cloned() })
+        let declaration = declared.filter(|_| !is_held && !is_ahead).cloned();
+        Ok(HelloReply { declaration, keep: None })
     }
 
     /// A machine states the health of all that it runs.

@@ -153,6 +153,7 @@ mod tests {
             sequence,
             declaration: None,
             resources: Vec::new(),
+            troubles: Vec::new(),
         }
     }
 

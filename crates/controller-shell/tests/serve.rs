@@ -220,6 +220,7 @@ fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
         sequence,
         declaration: held.map(|held| held.number),
         resources: resources.collect(),
+        troubles: Vec::new(),
     }
 }
 

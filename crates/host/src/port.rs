@@ -1,5 +1,6 @@
 //! The port: what one machine can be told to do.
 
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use chrono::{DateTime, Utc};
 use inventory::{Artifact, ArtifactName};
 use names::{BuildId, Digest, ModuleName};
 use thiserror::Error;
-use wire::BootId;
+use wire::{BootId, Trouble};
 
 use crate::process::{Adopted, Process, ProcessSpec, StartError};
 
@@ -34,6 +35,16 @@ pub trait Host: Clone + Send + Sync + 'static {
     /// Brings a build onto the disk, whole and verified, or leaves nothing that looks like it. A build that is there
     /// already is left as it is, so asking again costs nothing.
     fn install(&self, bundle: &Bundle) -> impl Future<Output = Result<(), InstallError>> + Send;
+
+    /// Removes from the disk every installed build that is not in `keep`, and what only such builds needed. What cannot be
+    /// removed now is removed another time; what is being installed is left alone. It says which builds went.
+    fn collect(
+        &self,
+        keep: &BTreeSet<(ModuleName, BuildId)>,
+    ) -> impl Future<Output = BTreeSet<(ModuleName, BuildId)>> + Send;
+
+    /// Looks for what is wrong with the machine itself, now: its disk, files of the agent's that were found damaged.
+    fn troubles(&self) -> impl Future<Output = Vec<Trouble>> + Send;
 
     /// Looks at everything that can be known to keep `spec` from starting, and changes nothing. `ours` are processes that
     /// will be gone by then: an address that only they hold counts as free.

@@ -132,6 +132,14 @@ pub enum StartError {
         /// Why it cannot be kept.
         why: String,
     },
+    /// It asks for more than this machine's owner allows.
+    #[error("{what} is not allowed on this machine: {why}")]
+    Forbidden {
+        /// What it asks for.
+        what: String,
+        /// Which rule of which file forbids it, and what to do.
+        why: String,
+    },
     /// The machine failed.
     #[error("{what} failed")]
     Failed {

@@ -1,6 +1,6 @@
 //! The port, implemented.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
-use wire::BootId;
+use wire::{BootId, Trouble};
 
 use crate::engine::{self, Found, OsProcess, ShimError, dial};
 use crate::entry::{self, Keepsake};
@@ -168,6 +168,17 @@ impl Host for OsHost {
             let what = "the installing task".to_owned();
             Err(InstallError::Failed { what, source: error.into() })
         })
+    }
+
+    async fn collect(
+        &self,
+        _keep: &BTreeSet<(ModuleName, BuildId)>,
+    ) -> BTreeSet<(ModuleName, BuildId)> {
+        BTreeSet::new()
+    }
+
+    async fn troubles(&self) -> Vec<Trouble> {
+        Vec::new()
     }
 
     async fn verify(&self, spec: &ProcessSpec, ours: &[OsProcess]) -> Result<(), StartError> {

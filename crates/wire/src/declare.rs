@@ -1,8 +1,10 @@
 //! Declarations on their way to a machine, and the hello in which a machine says which one it holds.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclarationNumber, Epoch};
-use names::{Digest, MachineName};
+use names::{BuildId, Digest, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 
 use crate::statement::{BootId, EngineNonce};
@@ -97,4 +99,16 @@ pub struct Held {
 pub struct HelloReply {
     /// The declaration that the machine should hold, when it is another than the one it named.
     pub declaration: Option<Declaration>,
+    /// The builds that the machine must keep on its disk beside what it runs; none: nothing is said, and all are kept.
+    #[serde(default)]
+    pub keep: Option<BuildsKept>,
+}
+
+/// The builds that a machine must keep: what was proven last, and what a rollback may put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildsKept {
+    /// The declaration of that machine under which this was so: for a machine that holds another it says nothing.
+    pub under: DeclarationNumber,
+    /// By module.
+    pub builds: BTreeMap<ModuleName, BTreeSet<BuildId>>,
 }

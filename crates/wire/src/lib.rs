@@ -13,11 +13,13 @@ mod event;
 mod report;
 mod statement;
 pub mod subject;
+mod trouble;
 
-pub use declare::{Declare, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration};
+pub use declare::{BuildsKept, Declare, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration};
 pub use envelope::{BYTES_MAX, Envelope, Unreadable, VERSION};
 pub use event::Event;
 pub use report::{ModuleOutcome, ModuleReport, Report, ReportReply, UnableBecause};
 pub use statement::{
     BootId, EngineNonce, ProcessIdentity, ResourceState, ResourceStatement, Statement,
 };
+pub use trouble::{Trouble, TroubleKind};

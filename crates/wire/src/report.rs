@@ -75,6 +75,8 @@ pub enum UnableBecause {
     Start,
     /// The machine's own files do not allow it to begin.
     Book,
+    /// It asks for more than this machine's owner allows: a user, a program, an address.
+    Bounds,
 }
 
 /// The controller's answer: this report is on disk.

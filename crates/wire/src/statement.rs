@@ -7,6 +7,8 @@ use inventory::DeclarationNumber;
 use names::{BuildId, ExecutionId, InstanceName, MachineName, ModuleName, ResourceName};
 use serde::{Deserialize, Serialize};
 
+use crate::trouble::Trouble;
+
 /// Agent to controller, every 5 s and at once on a change. It lists everything long-running, so an empty list says that
 /// nothing runs; a machine that says nothing has not said that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,9 @@ pub struct Statement {
     pub declaration: Option<DeclarationNumber>,
     /// Every resource of every instance.
     pub resources: Vec<ResourceStatement>,
+    /// What is wrong with the machine itself.
+    #[serde(default)]
+    pub troubles: Vec<Trouble>,
 }
 
 /// How one resource of one instance stands.

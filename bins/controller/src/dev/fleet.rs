@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use agent_shell::{Incarnation, RunError};
+use agent_shell::{Ending, Incarnation, RunError};
 use bus::InProcessBus;
 use controller_shell::{Controller, Gone, Handle};
 use inventory::Machine;
@@ -101,6 +101,7 @@ impl Fleet {
             let shutdown = async move {
                 // A fleet that is gone wants its agents gone.
                 let _ = stopped.wait_for(|stopped| *stopped).await;
+                Ending::Stop
             };
             (machine, agent_shell::run(config, bus, store, host, shutdown).await)
         });

@@ -57,7 +57,7 @@ fn an_older_number_or_epoch_or_another_machine_is_refused() {
 fn a_hello_can_be_answered_with_a_declaration() {
     let mut bench = Bench::running(A, WEB);
     let newer = declaration(2, [("blog", module(B, WEB, &["blog-1"]))], &[]);
-    let reply = HelloReply { declaration: Some(newer) };
+    let reply = HelloReply { declaration: Some(newer), keep: None };
     bench.event(Event::HelloAnswered(Box::new(reply)));
     assert_eq!(bench.told(), ["install blog B"]);
     assert_eq!(bench.kept.clone().unwrap().declaration.number, DeclarationNumber(2));

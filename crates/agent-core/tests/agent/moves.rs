@@ -1,6 +1,6 @@
 //! How an instance moves from one build to the next.
 
-use agent_core::{Action, Event};
+use agent_core::{Action, Ending, Event};
 use inventory::Check;
 use wire::{ResourceState, UnableBecause};
 
@@ -168,7 +168,7 @@ fn shutting_down_stops_everything_whole_and_begins_nothing() {
     let run = bench.run.unwrap();
     bench.declare(2, B, WEB);
     bench.told();
-    bench.event(Event::ShutDown);
+    bench.event(Event::ShutDown(Ending::Stop));
     assert_eq!(bench.told(), ["stop"]);
     assert!(!bench.agent.is_over());
     bench.installed(B, Ok(()));
@@ -187,7 +187,7 @@ fn a_process_that_was_being_started_at_shutdown_is_stopped_as_well() {
     bench.installed(A, Ok(()));
     bench.verified(Ok(()));
     let run = bench.run.unwrap();
-    bench.event(Event::ShutDown);
+    bench.event(Event::ShutDown(Ending::Stop));
     bench.told();
     assert!(!bench.agent.is_over());
     bench.started(run);

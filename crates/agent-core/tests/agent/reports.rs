@@ -151,7 +151,7 @@ fn hello_is_said_at_start_and_every_while_and_sooner_when_nobody_answered() {
     bench.event(Event::HelloUnanswered);
     bench.pass(1_250);
     assert_eq!(hellos(&mut bench), 1);
-    bench.event(Event::HelloAnswered(Box::new(HelloReply { declaration: None })));
+    bench.event(Event::HelloAnswered(Box::new(HelloReply { declaration: None, keep: None })));
     bench.pass(29_999);
     assert_eq!(hellos(&mut bench), 0);
     bench.pass(7_501);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_shell::{Config, Incarnation, RunError};
+use agent_shell::{Config, Ending, Incarnation, RunError};
 use bus::{Bus, InProcessBus};
 use chrono::{DateTime, Utc};
 use host::Host;
@@ -63,6 +63,7 @@ impl Controller {
         let (stop, stopped) = oneshot::channel();
         let shutdown = async move {
             let _ = stopped.await;
+            Ending::Stop
         };
         let (bus, store) = (self.bus.clone(), self.store.clone());
         let task = tokio::spawn(agent_shell::run(config, bus, store, host.clone(), shutdown));
@@ -165,7 +166,7 @@ async fn serve(
             Some(request) = hellos.next() => {
                 let hello: Hello = Envelope::decode(&request.payload).unwrap().body;
                 say.send_modify(|heard| heard.hellos.push(hello));
-                let reply = HelloReply { declaration: hand_out.borrow().clone() };
+                let reply = HelloReply { declaration: hand_out.borrow().clone(), keep: None };
                 request.responder.respond(envelope(reply).encode().unwrap().into()).unwrap();
             }
             else => return,

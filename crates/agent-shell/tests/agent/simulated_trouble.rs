@@ -1,9 +1,9 @@
 //! Whole agents on a simulated machine: disks, ports, builds and buses that give trouble.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_shell::{Config, Incarnation, RunError};
+use agent_shell::{Config, Incarnation, Log, RunError};
 use bus::{Bus, Fault, Leg, Rule};
 use chrono::TimeDelta;
 use host::Exit;
@@ -198,14 +198,13 @@ async fn a_clock_set_back_in_the_middle_of_a_start_changes_nothing() {
     }
 }
 
-/// What the agent under the next test says for people.
-static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_read_is_dropped_and_told_once_a_minute() {
     let host = machine();
     let controller = Controller::new().await;
-    let log = |line: &str| LOG.lock().unwrap().push(line.to_owned());
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&lines);
+    let log = Log::new(move |_, line| told.lock().unwrap().push(line.to_owned()));
     let config = Config { log, ..Config::new(declared::machine(), "test".into(), Incarnation(1)) };
     let _agent = controller.start_as(config, &host);
     assert_eq!(controller.declare(runs(A, 1)).await, DeclareReply::Taken);
@@ -216,7 +215,7 @@ async fn what_cannot_be_read_is_dropped_and_told_once_a_minute() {
         assert!(answer.is_err());
     }
     assert_eq!(controller.declare(runs(B, 2)).await, DeclareReply::Taken);
-    let log = LOG.lock().unwrap();
+    let log = lines.lock().unwrap();
     assert_eq!(log.len(), 1, "{log:?}");
     assert!(log[0].starts_with("1 unreadable declarations dropped: the message is no envelope"));
 }

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use inventory::ArtifactName;
 use names::{BuildId, ModuleName};
 use tokio::sync::watch;
-use wire::{BootId, ProcessIdentity};
+use wire::{BootId, ProcessIdentity, Trouble};
 
 use crate::port::{AdoptError, Bundle, Clock, Host, InstallError};
 use crate::process::{Adopted, Exit, ProcessSpec, StartError};
@@ -32,6 +34,7 @@ impl SimHost {
             scripts: Default::default(),
             installed: Default::default(),
             strangers: Default::default(),
+            troubles: Default::default(),
             processes: Default::default(),
             next_port: FIRST_PORT,
         });
@@ -69,6 +72,11 @@ impl SimHost {
         self.world.send_modify(|world| {
             world.strangers.remove(&address);
         });
+    }
+
+    /// Says what is wrong with the machine itself from now on.
+    pub fn trouble(&self, troubles: Vec<Trouble>) {
+        self.world.send_modify(|world| world.troubles = troubles);
     }
 
     /// Ends a process now, as somebody outside would.
@@ -144,6 +152,22 @@ impl Host for SimHost {
             world.installed.insert(key);
         });
         Ok(())
+    }
+
+    async fn collect(
+        &self,
+        keep: &BTreeSet<(ModuleName, BuildId)>,
+    ) -> BTreeSet<(ModuleName, BuildId)> {
+        let mut gone = BTreeSet::new();
+        self.world.send_modify(|world| {
+            gone = world.installed.difference(keep).cloned().collect();
+            world.installed.retain(|build| keep.contains(build));
+        });
+        gone
+    }
+
+    async fn troubles(&self) -> Vec<Trouble> {
+        self.world.borrow().troubles.clone()
     }
 
     async fn verify(&self, spec: &ProcessSpec, ours: &[SimProcess]) -> Result<(), StartError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use names::{BuildId, ModuleName};
-use wire::{BootId, ProcessIdentity};
+use wire::{BootId, ProcessIdentity, Trouble};
 
 use crate::process::{Exit, ProcessSpec};
 use crate::simulated::script::BuildScript;
@@ -21,6 +21,8 @@ pub(super) struct World {
     pub(super) installed: BTreeSet<(ModuleName, BuildId)>,
     /// Addresses that somebody who is no process of ours listens on.
     pub(super) strangers: BTreeSet<SocketAddr>,
+    /// What is wrong with the machine itself.
+    pub(super) troubles: Vec<Trouble>,
     /// Every process ever started, by its number.
     pub(super) processes: BTreeMap<u32, Entry>,
     pub(super) next_port: u16,

@@ -252,6 +252,7 @@ impl SimMachine {
             sequence: self.sequence,
             declaration: self.held.as_ref().map(|held| held.number),
             resources: resources.collect(),
+            troubles: Vec::new(),
         }
     }
 
