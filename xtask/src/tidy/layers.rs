@@ -20,6 +20,10 @@ pub(super) enum Layer {
     Adapter,
     /// Gathers facts, runs a core, carries out its actions.
     Shell,
+    /// What programs for users have in common: how they speak and end.
+    Surface,
+    /// A program for users that another program for users can carry in its own image.
+    Carried,
     /// A program for users: flags and wiring.
     Binary,
     /// For development only; no program for users contains it.
@@ -94,6 +98,7 @@ const CRATES: &[Crate] = &[
         Library::Std,
         &["names", "inventory", "wire", "agent-core", "bus", "store", "host"],
     ),
+    row("terminal", Layer::Surface, Library::Std, &["wire"]),
     row("controller", Layer::Binary, Library::Std, EVERYTHING_BUT_PROGRAMS),
     row(
         "vector-replay",
@@ -120,6 +125,7 @@ const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
     "machine-os",
     "controller-shell",
     "agent-shell",
+    "terminal",
 ];
 
 const fn row(
@@ -193,7 +199,7 @@ fn may_use(row: &Crate, dependency: &Dependency) -> bool {
             | Layer::Core
             | Layer::Port
             | Layer::Adapter => !row.layer.is_pure(),
-            Layer::Shell | Layer::Binary | Layer::Chores => false,
+            Layer::Shell | Layer::Surface | Layer::Carried | Layer::Binary | Layer::Chores => false,
             Layer::Development => true,
         })
     };
