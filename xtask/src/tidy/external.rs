@@ -53,8 +53,9 @@ const PURE: &[External] = &[
 const PURE_DIRECT: &[(&str, &[&str])] = &[
     ("names", &["serde", "thiserror"]),
     ("gate-judge", &["chrono", "hashbrown", "serde", "thiserror"]),
+    ("toml-fields", &["serde", "thiserror", "toml"]),
     ("conditions", &["chrono", "serde", "thiserror"]),
-    ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror", "toml"]),
+    ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror"]),
     ("wire", &["chrono", "serde", "serde_json", "thiserror"]),
     ("controller-core", &["chrono", "serde", "serde_json", "thiserror"]),
     ("agent-core", &["chrono", "serde", "thiserror"]),

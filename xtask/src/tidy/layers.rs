@@ -62,8 +62,9 @@ pub(super) struct Crate {
 const CRATES: &[Crate] = &[
     row("names", Layer::Base, Library::Alloc, &[]),
     row("gate-judge", Layer::Base, Library::Alloc, &[]),
+    row("toml-fields", Layer::Base, Library::Std, &[]),
     row("conditions", Layer::Model, Library::Alloc, &["names"]),
-    row("inventory", Layer::Model, Library::Std, &["names", "gate-judge"]),
+    row("inventory", Layer::Model, Library::Std, &["names", "gate-judge", "toml-fields"]),
     row("wire", Layer::Wire, Library::Std, &["names", "inventory"]),
     row(
         "controller-core",
@@ -113,6 +114,7 @@ const CRATES: &[Crate] = &[
 const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
     "names",
     "gate-judge",
+    "toml-fields",
     "conditions",
     "inventory",
     "wire",

@@ -2,11 +2,11 @@
 
 use core::{net::SocketAddr, ops::RangeInclusive};
 
+use toml_fields::{Field, Found, Reported};
+
 use super::{COMMAND, COUNT, Taken, command, health, some_time, time};
 use crate::{
     manifest::{
-        fault::{Found, Reported},
-        field::Field,
         model::{Health, Limits, Resource, Restart, Signal, Stop},
         size,
     },
