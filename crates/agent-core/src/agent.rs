@@ -44,6 +44,8 @@ pub struct Agent {
     kept: Option<Kept>,
     /// What was found running, as it was declared: it stands for what is kept as long as nothing is.
     found: BTreeMap<ModuleName, DeclaredModule>,
+    /// The newest declaration that had been seen when what was found was started.
+    seen: Option<Held>,
     instances: BTreeMap<Place, Instance>,
     ledger: Ledger,
     reporting: Reporting,
@@ -72,6 +74,7 @@ impl Agent {
     ) -> (Self, Decision) {
         let mut ledger = Ledger::new(incarnation);
         let found = adopted::declared(&adopted);
+        let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
         let instances = adopted::adopt(adopted, &mut turn);
         let actions = turn.actions;
@@ -82,6 +85,7 @@ impl Agent {
             boot,
             kept: None,
             found,
+            seen,
             instances,
             ledger,
             reporting: Reporting::default(),
@@ -191,6 +195,14 @@ impl Agent {
         }
     }
 
+    /// The newest declaration that was ever seen here, as far as anything remembers it. Kept with each process that is
+    /// started, it outlives the loss of all that was kept on disk.
+    #[must_use]
+    pub fn seen(&self) -> Option<Held> {
+        let held = self.kept.as_ref().map(held);
+        held.into_iter().chain(self.seen.clone()).max_by_key(|one| one.number)
+    }
+
     fn weigh(
         &mut self,
         ask: Option<AskId>,
@@ -198,9 +210,11 @@ impl Agent {
         actions: &mut Vec<Action>,
         now: Now,
     ) -> Option<Landing> {
-        let held = self.kept.as_ref().map(|kept| &kept.declaration);
+        let held = self.kept.as_ref().map(held);
         let verdict = match self.life {
-            Life::Serving => offer::weigh(&self.config.machine, held, &offered),
+            Life::Serving => {
+                offer::weigh(&self.config.machine, held.as_ref(), self.seen.as_ref(), &offered)
+            }
             Life::Ending(_) => {
                 let why = "the agent is ending; it takes declarations when it is back".to_owned();
                 Err(RefusedDeclaration::NotKept { why })

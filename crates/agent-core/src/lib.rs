@@ -14,6 +14,8 @@
 //! - at no time are two processes of one resource of one instance meant to be alive;
 //! - what was found running when the agent began is taken for what runs: it goes on, under its own execution, unless
 //!   another build is wanted there or nothing is;
+//! - no declaration is taken that is older than the newest ever seen here, as far as anything remembers that: what is kept,
+//!   or what was kept with a process that still runs;
 //! - a statement lists every resource of every module that should run here.
 
 mod action;

@@ -222,8 +222,9 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             }
             Action::Start { run, start } => {
                 let (host, inbox) = (self.host.clone(), self.inbox.clone());
+                let spec = work::spec(*start, self.agent.seen());
                 self.tasks.spawn(async move {
-                    let done = match host.start(&work::spec(*start)).await {
+                    let done = match host.start(&spec).await {
                         Ok(process) => Done::Up(run, process),
                         Err(error) => {
                             let obstacle = work::not_started(&error);
