@@ -195,12 +195,17 @@ impl Agent {
         }
     }
 
+    /// The declaration that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        self.kept.as_ref().map(Kept::held)
+    }
+
     /// The newest declaration that was ever seen here, as far as anything remembers it. Kept with each process that is
     /// started, it outlives the loss of all that was kept on disk.
     #[must_use]
     pub fn seen(&self) -> Option<Held> {
-        let held = self.kept.as_ref().map(held);
-        held.into_iter().chain(self.seen.clone()).max_by_key(|one| one.number)
+        self.held().into_iter().chain(self.seen.clone()).max_by_key(|one| one.number)
     }
 
     fn weigh(
@@ -210,7 +215,7 @@ impl Agent {
         actions: &mut Vec<Action>,
         now: Now,
     ) -> Option<Landing> {
-        let held = self.kept.as_ref().map(held);
+        let held = self.held();
         let verdict = match self.life {
             Life::Serving => {
                 offer::weigh(&self.config.machine, held.as_ref(), self.seen.as_ref(), &offered)
@@ -285,7 +290,7 @@ impl Agent {
                 agent: self.config.agent.clone(),
                 boot: self.boot.clone(),
                 engine: turn.draws.nonce(),
-                held: self.kept.as_ref().map(held),
+                held: self.kept.as_ref().map(Kept::held),
                 clock: now.wall,
             }));
         }
@@ -312,9 +317,4 @@ fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
         }
     }
     placements
-}
-
-fn held(kept: &Kept) -> Held {
-    let declaration = &kept.declaration;
-    Held { number: declaration.number, epoch: declaration.epoch, digest: declaration.digest() }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use inventory::{Declaration, DeclaredModule};
 use names::ModuleName;
 use serde::{Deserialize, Serialize};
+use wire::Held;
 
 /// Everything that an agent must remember across its own restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,13 @@ impl Kept {
         let left = wanted.filter(|(module, _)| !speaks_of(module));
         let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
         Self { declaration, left, engines }
+    }
+
+    /// Which declaration it is.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let Declaration { number, epoch, .. } = self.declaration;
+        Held { number, epoch, digest: self.declaration.digest() }
     }
 
     /// Everything that should run here.

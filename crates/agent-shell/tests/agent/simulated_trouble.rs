@@ -215,7 +215,8 @@ async fn what_cannot_be_read_is_dropped_and_told_once_a_minute() {
         assert!(answer.is_err());
     }
     assert_eq!(controller.declare(runs(B, 2)).await, DeclareReply::Taken);
-    let log = lines.lock().unwrap();
+    let mut log = lines.lock().unwrap();
+    log.retain(|line| line.contains("unreadable"));
     assert_eq!(log.len(), 1, "{log:?}");
     assert!(log[0].starts_with("1 unreadable declarations dropped: the message is no envelope"));
 }
@@ -232,12 +233,12 @@ async fn a_document_that_cannot_be_read_is_not_taken_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bus_that_is_closed_for_good_ends_the_agent_and_all_it_runs() {
+async fn a_bus_that_is_closed_for_good_ends_the_agent_and_leaves_what_runs() {
     let host = machine();
     let (controller, agent) = running(&host).await;
     controller.bus.close();
     assert!(matches!(agent.task.await.unwrap(), Err(RunError::BusClosed)));
-    assert!(host.alive().is_empty());
+    assert_eq!(host.alive().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
