@@ -16,6 +16,30 @@ use crate::simulated::{machine, runs};
 
 const C: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAC";
 
+/// Between a full disk and a build that crashes.
+const NIGHT: [&str; 17] = [
+    "info declaration 2 is taken",
+    "info build 9G5FAB of blog is brought onto the disk",
+    "warning build 9G5FAB of blog cannot be installed; what runs goes on, and it is tried again: no \
+     space is left on the disk for build 01ARZ3NDEKTSV4RRFFQ69G5FAB",
+    "warning declaration 1 is refused: number 2 is held here, newer than 1",
+    "info declaration 3 is taken",
+    "info build 9G5FAC of blog is brought onto the disk",
+    "info blog-1/web (process 1000) is being stopped",
+    "info blog-1/web (process 1000) is stopped (exit status 0)",
+    "info blog-1/web runs build abc 9G5FAC as process 1001 on 127.0.0.1:20002",
+    "info declaration 3: blog is applied",
+    "warning blog-1/web (process 1001) ended with exit status 3; its last lines: web of build 9G5FAC was here",
+    "info blog-1/web runs build abc 9G5FAC as process 1002 on 127.0.0.1:20003",
+    "warning blog-1/web (process 1002) ended with exit status 3; its last lines: web of build 9G5FAC was here",
+    "info blog-1/web runs build abc 9G5FAC as process 1003 on 127.0.0.1:20004",
+    "warning blog-1/web (process 1003) ended with exit status 3; its last lines: web of build 9G5FAC was here",
+    "error blog-1/web does not run: given up after 3 restarts within 1m: it ended with exit status 3; \
+     its last lines: web of build 9G5FAC was here",
+    "error declaration 3: blog failed on blog-1: resource `web`: given up after 3 restarts within 1m: \
+     it ended with exit status 3; its last lines: web of build 9G5FAC was here",
+];
+
 /// Keeps every line, as `severity line`.
 #[derive(Debug, Default, Clone)]
 struct Told(Arc<Mutex<Vec<String>>>);
@@ -81,31 +105,7 @@ async fn one_bad_night_reads_like_this() {
         number == 3 && matches!(outcome, ModuleOutcome::Failed { .. })
     };
     controller.until_report("C failed", failed).await;
-    assert_eq!(
-        told.take(),
-        [
-            "info declaration 2 is taken",
-            "info build 9G5FAB of blog is brought onto the disk",
-            "warning build 9G5FAB of blog cannot be installed; what runs goes on, and it is tried again: no \
-             space is left on the disk for build 01ARZ3NDEKTSV4RRFFQ69G5FAB",
-            "warning declaration 1 is refused: number 2 is held here, newer than 1",
-            "info declaration 3 is taken",
-            "info build 9G5FAC of blog is brought onto the disk",
-            "info blog-1/web (process 1000) is being stopped",
-            "info blog-1/web (process 1000) is stopped (exit status 0)",
-            "info blog-1/web runs build abc 9G5FAC as process 1001 on 127.0.0.1:20002",
-            "info declaration 3: blog is applied",
-            "warning blog-1/web (process 1001) ended with exit status 3; its last lines: web of build 9G5FAC was here",
-            "info blog-1/web runs build abc 9G5FAC as process 1002 on 127.0.0.1:20003",
-            "warning blog-1/web (process 1002) ended with exit status 3; its last lines: web of build 9G5FAC was here",
-            "info blog-1/web runs build abc 9G5FAC as process 1003 on 127.0.0.1:20004",
-            "warning blog-1/web (process 1003) ended with exit status 3; its last lines: web of build 9G5FAC was here",
-            "error blog-1/web does not run: given up after 3 restarts within 1m: it ended with exit status 3; \
-             its last lines: web of build 9G5FAC was here",
-            "error declaration 3: blog failed on blog-1: resource `web`: given up after 3 restarts within 1m: \
-             it ended with exit status 3; its last lines: web of build 9G5FAC was here",
-        ]
-    );
+    assert_eq!(told.take(), NIGHT);
 
     controller.declare(runs(A, 4)).await;
     controller.until_row("A is back", healthy).await;
