@@ -4,28 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use host::{AdoptError, Adopted, Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
 use names::{BuildId, ModuleName};
-use rustix::fs::{Access, access};
-use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
 use wire::{BootId, Trouble};
 
-use crate::engine::{self, Found, OsProcess, ShimError, dial};
+use crate::bounds::Bounds;
+use crate::engine::{self, Found, OsProcess, ShimError};
 use crate::entry::{self, Keepsake};
 use crate::install;
-use crate::listeners::{self, Answering};
+use crate::obstacles::{self, check_port, free_address};
 use crate::proc;
 use crate::shim::{Errand, Tie};
-use crate::user::{self, User};
+use crate::user::User;
 
 /// Where programs are looked for, by workloads too, when the agent's own environment does not say.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -41,6 +39,8 @@ pub struct OsConfig {
     pub shim: Vec<OsString>,
     /// The `PATH` of workloads; `None`: a plain one.
     pub path: Option<String>,
+    /// What the machine's owner allows.
+    pub bounds: Bounds,
     /// How long a workload goes on without any engine; `None`, as in production: for ever. Given a time, it also ends at
     /// once when nobody could find it any more, because the host's folder was removed.
     pub orphan_after: Option<Duration>,
@@ -106,15 +106,8 @@ impl OsHost {
 
     /// Looks at everything but the port, and says whom the workload runs as.
     fn look(&self, spec: &ProcessSpec) -> Result<Option<User>, StartError> {
-        let program = spec.command.first().map(String::as_str).unwrap_or_default();
         let folder = self.build_folder(&spec.module, &spec.build);
-        find_program(program, &folder, self.path())
-            .map_err(|why| StartError::Program { program: program.to_owned(), why })?;
-        if let Some(files) = spec.limits.files {
-            check_files(files).map_err(|why| StartError::Limit { what: "open files", why })?;
-        }
-        let Some(name) = &spec.user else { return Ok(None) };
-        user::find(name).map_err(|why| StartError::User { user: name.clone(), why })
+        obstacles::look(spec, &folder, self.path(), &self.inner.config.bounds)
     }
 
     /// Makes the errand of a workload that listens on `port`.
@@ -274,56 +267,4 @@ fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 ) -> impl FnOnce(E) -> StartError {
     let what = what.to_owned();
     move |source| StartError::Failed { what, source: source.into() }
-}
-
-/// A port of this machine's own that nobody listens on now.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
-}
-
-/// Whether an address can be listened on once the processes of these trees are gone.
-fn check_port(address: SocketAddr, ours: &[u32]) -> Result<(), StartError> {
-    let Err(error) = TcpListener::bind(address) else { return Ok(()) };
-    let why = match (error.kind(), listeners::answering(dial(address), ours)) {
-        (io::ErrorKind::AddrInUse, Answering::Them) => return Ok(()),
-        (io::ErrorKind::AddrInUse, Answering::Others | Answering::Nobody) => {
-            "another process listens there; stop it, or give the module another address".to_owned()
-        }
-        (_, Answering::Them | Answering::Others | Answering::Nobody) => error.to_string(),
-    };
-    Err(StartError::Port { address, why })
-}
-
-fn find_program(program: &str, folder: &Path, path: &str) -> Result<(), String> {
-    if !folder.is_dir() {
-        return Err("its build is not installed".to_owned());
-    }
-    if program.contains('/') {
-        return executable(&folder.join(program));
-    }
-    let places = path.split(':').map(|place| Path::new(place).join(program));
-    let mut found = places.map(|place| executable(&place));
-    if found.any(|place| place.is_ok()) {
-        return Ok(());
-    }
-    Err(format!(
-        "there is no such program in {path}; write `./{program}` for one of the build's own"
-    ))
-}
-
-fn executable(program: &Path) -> Result<(), String> {
-    if !program.is_file() {
-        return Err("there is no such file".to_owned());
-    }
-    access(program, Access::EXEC_OK).map_err(|_| "it is not executable".to_owned())
-}
-
-fn check_files(files: u64) -> Result<(), String> {
-    let most = getrlimit(Resource::Nofile).maximum;
-    match most {
-        Some(most) if files > most && !rustix::process::geteuid().is_root() => {
-            Err(format!("the agent itself may have at most {most}"))
-        }
-        Some(_) | None => Ok(()),
-    }
 }

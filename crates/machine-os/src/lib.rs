@@ -13,16 +13,19 @@
 //! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks need a control group of the workload's
 //! own with those controllers; where there is none, the workload's log says so.
 
+mod bounds;
 mod check;
 mod engine;
 mod entry;
 mod host;
 mod install;
 mod listeners;
+mod obstacles;
 mod output;
 mod proc;
 pub mod shim;
 mod user;
 
+pub use bounds::{Addresses, Allowed, Bounds, Listen, ListenFault, Network, Users};
 pub use engine::OsProcess;
 pub use host::{OpenError, OsConfig, OsHost, draw};

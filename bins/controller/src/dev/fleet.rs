@@ -11,7 +11,7 @@ use agent_shell::{Ending, Incarnation, RunError};
 use bus::InProcessBus;
 use controller_shell::{Controller, Gone, Handle};
 use inventory::Machine;
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 use names::MachineName;
 use store_sled::{OpenError, Options, SledStore};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
@@ -85,7 +85,8 @@ impl Fleet {
         let shim = vec![home.folder.image().into_os_string(), OsString::from(SHIM)];
         let orphan_after = Some(ORPHAN_AFTER);
         let artifacts = home.folder.artifacts();
-        let config = OsConfig { root, artifacts, shim, path: None, orphan_after };
+        let config =
+            OsConfig { root, artifacts, shim, path: None, bounds: Bounds::open(), orphan_after };
         let host = OsHost::open(config)
             .map_err(|error| Failure::because(format!("{machine} does not start"), &error))?;
         let incarnation = machine_os::draw()

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
 
 mod adoption;
+mod bounds;
 mod checks;
 mod disk;
 mod installs;
