@@ -53,25 +53,11 @@ pub fn run() -> ExitCode {
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => return usage(&error).into(),
+        Err(error) => return ExitStatus::of_usage(&error).into(),
     };
     let surroundings = Surroundings::look();
     let output = Output::new(flags.everywhere.output, surroundings.of_speech());
-    let status = match execute(flags, &surroundings, &output) {
-        Ok(()) => ExitStatus::Done,
-        Err(failure) => {
-            output.failure(&failure);
-            failure.kind.exit_status()
-        }
-    };
-    status.into()
-}
-
-/// Says what clap has to say: help on stdout, and that is success; anything else on stderr.
-fn usage(error: &clap::Error) -> ExitStatus {
-    // Nobody is left to be told that nobody can be told.
-    let _ = error.print();
-    if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }
+    output.ended(execute(flags, &surroundings, &output)).into()
 }
 
 fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result<(), Failure> {

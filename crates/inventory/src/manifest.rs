@@ -17,6 +17,7 @@ pub use model::{
     Check, GatePolicy, Health, Limits, Manifest, Resource, Restart, Reversal, Signal, Stop, Swap,
     Tool,
 };
+pub use read::user as read_user;
 pub use toml_fields::{Fault, Faults, Place, Wrong};
 
 use crate::canonical;

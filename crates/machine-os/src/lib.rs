@@ -24,8 +24,10 @@ mod obstacles;
 mod output;
 mod proc;
 pub mod shim;
+mod standing;
 mod user;
 
 pub use bounds::{Addresses, Allowed, Bounds, Listen, ListenFault, Network, Users};
 pub use engine::OsProcess;
 pub use host::{OpenError, OsConfig, OsHost, draw};
+pub use standing::{Life, Standing, standing};

@@ -28,6 +28,16 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
+impl ExitStatus {
+    /// Says what clap has to say of a command line: help on stdout, and that is success; anything else on stderr.
+    #[must_use]
+    pub fn of_usage(error: &clap::Error) -> Self {
+        // Nobody is left to be told that nobody can be told.
+        let _ = error.print();
+        if error.use_stderr() { Self::Usage } else { Self::Done }
+    }
+}
+
 /// Why a command did not do what was asked; the kind decides the exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

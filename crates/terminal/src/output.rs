@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::{
-    failure::Failure,
+    failure::{ExitStatus, Failure},
     paint::{Paint, Tone, harmless},
     surroundings::Surroundings,
 };
@@ -81,6 +81,14 @@ impl Output {
         Self::said(writeln!(stdout().lock(), "{text}"), "the standard output")
     }
 
+    /// Writes one line of data, and says whether anybody still reads.
+    pub fn line(&self, text: &str) -> Result<Reader, Failure> {
+        match writeln!(stdout().lock(), "{text}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+            other => Self::said(other, "the standard output").map(|()| Reader::Listens),
+        }
+    }
+
     /// Says what happens meanwhile, in a line.
     pub fn status(&self, line: &str) {
         // Nobody is left to be told that nobody can be told.
@@ -104,6 +112,18 @@ impl Output {
         }
     }
 
+    /// Says why a command did not do what was asked, if it did not, and how it ends then.
+    #[must_use]
+    pub fn ended(&self, outcome: Result<(), Failure>) -> ExitStatus {
+        match outcome {
+            Ok(()) => ExitStatus::Done,
+            Err(failure) => {
+                self.failure(&failure);
+                failure.kind.exit_status()
+            }
+        }
+    }
+
     /// Asks the person at the terminal; only `y` or `yes` is a yes.
     pub fn confirm(&self, question: &str) -> Result<Confirmed, Failure> {
         self.draw(&format!("{question} [y/N] "));
@@ -123,6 +143,15 @@ impl Output {
             Ok(()) => Ok(()),
         }
     }
+}
+
+/// Whether anybody still reads what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Somebody may.
+    Listens,
+    /// Whoever read has read enough, as `head` does.
+    Gone,
 }
 
 /// What a person answered.

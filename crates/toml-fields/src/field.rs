@@ -66,6 +66,12 @@ impl Field {
         found.report(self.spot.at, self.spot.path, Wrong::Kind { wanted, found: self.value.kind() })
     }
 
+    /// Whether it is a list: for a field that may also be a text.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        matches!(self.value, Value::List(_))
+    }
+
     /// Its fields, to be asked for by name.
     pub fn table(self, found: &mut Found) -> Result<Table, Reported> {
         let Value::Table(entries) = self.value else {

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use names::ModuleName;
 use toml_fields::{Field, Found, Reported, Spot};
 
+pub use resource::user;
+
 use super::model::{Manifest, Reversal, Swap, Tool};
 use crate::{
     module::Instances,
