@@ -76,6 +76,7 @@ const CRATES: &[Crate] = &[
     row("bus", Layer::Port, Library::Std, &[]),
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
+    row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store"]),
     row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
@@ -123,6 +124,7 @@ const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
     "bus",
     "store",
     "host",
+    "bus-socket",
     "store-sled",
     "machine-os",
     "controller-shell",
