@@ -16,13 +16,15 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
 use wire::{BootId, Trouble};
 
+use crate::aside;
 use crate::bounds::Bounds;
 use crate::engine::{self, Found, OsProcess, ShimError};
 use crate::entry::{self, Keepsake};
-use crate::install;
+use crate::install::{self, Builds};
 use crate::obstacles::{self, check_port, free_address};
 use crate::proc;
 use crate::shim::{Errand, Tie};
+use crate::troubles::Watch;
 use crate::user::User;
 
 /// Where programs are looked for, by workloads too, when the agent's own environment does not say.
@@ -56,6 +58,8 @@ pub struct OsHost {
 struct Inner {
     config: OsConfig,
     boot: BootId,
+    builds: Builds,
+    watch: Watch,
 }
 
 /// Why this machine cannot be used.
@@ -81,19 +85,22 @@ impl OsHost {
     /// # Errors
     /// Whatever [`OpenError`] says.
     pub fn open(config: OsConfig) -> Result<Self, OpenError> {
-        let ready = |folder: PathBuf| {
-            fs::create_dir_all(&folder).map_err(|source| OpenError::Folder { folder, source })
-        };
         let root = fs::create_dir_all(&config.root).and_then(|()| config.root.canonicalize());
         let root =
             root.map_err(|source| OpenError::Folder { folder: config.root.clone(), source })?;
         let config = OsConfig { root, ..config };
-        install::clean(&config.root);
+        let ready = |folder: PathBuf| {
+            let made = aside::make_way(&config.root, &folder);
+            let made = made.and_then(|()| fs::create_dir_all(&folder));
+            made.map_err(|source| OpenError::Folder { folder, source })
+        };
         ready(config.root.join("builds"))?;
         ready(config.root.join("output"))?;
         ready(entry::all(&config.root))?;
         let boot = BootId(proc::boot().map_err(OpenError::Boot)?);
-        Ok(Self { inner: Arc::new(Inner { config, boot }) })
+        let builds = Builds::open(config.root.clone(), config.artifacts.clone());
+        let watch = Watch::new(config.root.clone());
+        Ok(Self { inner: Arc::new(Inner { config, boot, builds, watch }) })
     }
 
     fn build_folder(&self, module: &ModuleName, build: &BuildId) -> PathBuf {
@@ -154,9 +161,8 @@ impl Host for OsHost {
     }
 
     async fn install(&self, bundle: &Bundle) -> Result<(), InstallError> {
-        let (config, bundle) = (self.inner.config.clone(), bundle.clone());
-        let installed =
-            spawn_blocking(move || install::install(&config.root, &config.artifacts, &bundle));
+        let (inner, bundle) = (Arc::clone(&self.inner), bundle.clone());
+        let installed = spawn_blocking(move || inner.builds.install(&bundle));
         installed.await.unwrap_or_else(|error| {
             let what = "the installing task".to_owned();
             Err(InstallError::Failed { what, source: error.into() })
@@ -165,13 +171,14 @@ impl Host for OsHost {
 
     async fn collect(
         &self,
-        _keep: &BTreeSet<(ModuleName, BuildId)>,
+        keep: &BTreeSet<(ModuleName, BuildId)>,
     ) -> BTreeSet<(ModuleName, BuildId)> {
-        BTreeSet::new()
+        let (inner, keep) = (Arc::clone(&self.inner), keep.clone());
+        spawn_blocking(move || inner.builds.collect(&keep)).await.unwrap_or_default()
     }
 
     async fn troubles(&self) -> Vec<Trouble> {
-        Vec::new()
+        self.inner.watch.troubles().await
     }
 
     async fn verify(&self, spec: &ProcessSpec, ours: &[OsProcess]) -> Result<(), StartError> {

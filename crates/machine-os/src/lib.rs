@@ -13,8 +13,10 @@
 //! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks need a control group of the workload's
 //! own with those controllers; where there is none, the workload's log says so.
 
+mod aside;
 mod bounds;
 mod check;
+mod disk;
 mod engine;
 mod entry;
 mod host;
@@ -23,10 +25,13 @@ mod listeners;
 mod obstacles;
 mod output;
 mod proc;
+mod sealed;
 pub mod shim;
 mod standing;
+mod troubles;
 mod user;
 
+pub use aside::set_aside;
 pub use bounds::{Addresses, Allowed, Bounds, Listen, ListenFault, Network, Users};
 pub use engine::OsProcess;
 pub use host::{OpenError, OsConfig, OsHost, draw};

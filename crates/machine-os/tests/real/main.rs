@@ -4,9 +4,12 @@
 mod adoption;
 mod bounds;
 mod checks;
+mod collection;
 mod disk;
 mod installs;
 mod killed;
+mod room;
+
 mod machine;
 mod processes;
 mod shims;
