@@ -10,7 +10,7 @@ use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use wire::{Declare, Envelope};
 
 use crate::config::Config;
@@ -112,12 +112,15 @@ async fn go<B: Bus, S: Store, H: Host>(
         inbox,
         tasks: JoinSet::new(),
         processes: held.clone(),
+        checks: BTreeMap::new(),
         questions: BTreeMap::new(),
         asked: 0,
         telling,
         unreadable: Unreadable { count: 0, tell_at: Duration::ZERO },
     };
-    held.into_iter().for_each(|(run, process)| shell.spawn(work::end(process, run)));
+    for (run, process) in held {
+        shell.spawn(work::end(process, run));
+    }
     shell.carry_out(first).await;
 
     let mut shutdown = pin!(shutdown);
@@ -182,6 +185,8 @@ struct Shell<B, S, H: Host> {
     inbox: mpsc::Sender<Done<H::Process>>,
     tasks: JoinSet<()>,
     processes: BTreeMap<RunId, H::Process>,
+    /// The newest check of each process.
+    checks: BTreeMap<RunId, AbortHandle>,
     questions: BTreeMap<AskId, Responder>,
     asked: u64,
     telling: Telling,
@@ -210,6 +215,7 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             Happened::Done(Done::Event(event)) => {
                 if let Event::Exited { run, .. } = &event {
                     self.processes.remove(run);
+                    self.checks.remove(run);
                 }
                 event
             }
@@ -277,10 +283,21 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
                     self.tasks.spawn(async move { process.stop(how).await });
                 }
             }
-            Action::Check { run, check, timeout } => {
+            Action::Check { run, check, ask, timeout } => {
                 if let Some(process) = self.processes.get(&run).cloned() {
-                    self.spawn(work::check(process, run, check, timeout));
+                    let newest = self.spawn(work::check(process, run, check, ask, timeout));
+                    // What is still asked of it was given up on: checks must not pile up behind one that hangs.
+                    if let Some(overdue) = self.checks.insert(run, newest) {
+                        overdue.abort();
+                    }
                 }
+            }
+            Action::Examine => {
+                let host = self.host.clone();
+                self.spawn(async move { Event::Examined { troubles: host.troubles().await } });
+            }
+            Action::Collect { keep } => {
+                self.spawn(work::collect(self.host.clone(), keep, self.config.log.clone()));
             }
             Action::State(statement) => {
                 self.config.stated.send_replace(Some(statement.clone()));
@@ -338,13 +355,13 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
         Envelope::new(id, self.config.machine.to_string(), self.host.clock().wall, body)
     }
 
-    fn spawn(&mut self, work: impl Future<Output = Event> + Send + 'static) {
+    fn spawn(&mut self, work: impl Future<Output = Event> + Send + 'static) -> AbortHandle {
         let inbox = self.inbox.clone();
         self.tasks.spawn(async move {
             let event = work.await;
             // The loop ends only after everything that it started.
             let _ = inbox.send(Done::Event(event)).await;
-        });
+        })
     }
 }
 

@@ -81,6 +81,8 @@ impl Telling {
             | Event::Checked { .. }
             | Event::ReportKept(_)
             | Event::ReportUnanswered
+            | Event::Examined { .. }
+            | Event::Collected
             | Event::Installed { outcome: Ok(()), .. } => None,
             Event::Declared { ask, declaration } => {
                 self.asked.insert(*ask, declaration.number);
@@ -141,7 +143,10 @@ impl Telling {
                 let lines = self.standing.reported(report);
                 return self.pass(lines, now);
             }
-            Action::Check { .. } | Action::Hello(_) => None,
+            // What is removed is told by whoever removed it, what was found of the machine by the next statement.
+            Action::Check { .. } | Action::Examine | Action::Collect { .. } | Action::Hello(_) => {
+                None
+            }
         };
         self.pass(line, now)
     }

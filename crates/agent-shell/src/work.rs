@@ -1,11 +1,13 @@
 //! Slow work on the host, each piece a future that ends in what came of it.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
-use agent_core::{Adopted, Event, Obstacle, RunId, Start, VerificationId};
+use agent_core::{Adopted, CheckId, Event, Obstacle, RunId, Start, VerificationId};
 use host::{AdoptError, Bundle, Host, InstallError, Notify, Process, ProcessSpec, StartError};
 use inventory::{Check, DeclaredModule, Stop};
+use names::{BuildId, ModuleName};
 use serde::{Deserialize, Serialize};
 use wire::{Held, UnableBecause};
 
@@ -35,11 +37,30 @@ pub(crate) async fn verify<H: Host>(
 pub(crate) async fn check<P: Process>(
     process: P,
     run: RunId,
-    check: inventory::Check,
+    check: CheckId,
+    ask: Check,
     timeout: Duration,
 ) -> Event {
-    let outcome = process.check(&check, timeout).await.map_err(|failed| failed.0);
-    Event::Checked { run, outcome }
+    let outcome = process.check(&ask, timeout).await.map_err(|failed| failed.0);
+    Event::Checked { run, check, outcome }
+}
+
+/// Removes every build but these.
+pub(crate) async fn collect<H: Host>(
+    host: H,
+    keep: BTreeSet<(ModuleName, BuildId)>,
+    log: Log,
+) -> Event {
+    let gone = host.collect(&keep).await;
+    if !gone.is_empty() {
+        let names = gone.iter().map(|(module, build)| format!("{module} {build}"));
+        let line = format!(
+            "builds that nothing needs any longer were removed: {}",
+            names.collect::<Vec<_>>().join(", ")
+        );
+        log.say(Severity::Info, &line);
+    }
+    Event::Collected
 }
 
 /// Waits until a process is gone.

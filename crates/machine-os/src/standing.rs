@@ -68,7 +68,11 @@ pub fn standing(root: &Path) -> io::Result<Vec<Standing>> {
 fn life(identity: &Identity) -> Life {
     match identity.workload {
         Some(workload @ Who { pid, .. }) if workload.is_alive() => {
-            if identity.shim.is_alive() { Life::Held { pid } } else { Life::Alone { pid } }
+            if identity.shim.is_alive() {
+                Life::Held { pid }
+            } else {
+                Life::Alone { pid }
+            }
         }
         Some(_) | None => Life::Over,
     }

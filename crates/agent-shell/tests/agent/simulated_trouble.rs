@@ -112,7 +112,7 @@ async fn a_build_that_crashes_at_once_is_given_up_and_reported_failed() {
         unreachable!("it was waited for")
     };
     assert_eq!(instance.as_str(), "blog-1");
-    for words in ["given up after 3 restarts within 1m", "signal 11 (SEGV)", "was here"] {
+    for words in ["given up after 3 restarts within 1m of health", "signal 11 (SEGV)", "was here"] {
         assert!(why.contains(words), "{why}");
     }
     let row = controller.until_row("failed", |row| row.state == ResourceState::Failed).await;
