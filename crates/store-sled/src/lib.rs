@@ -46,6 +46,7 @@
 mod damage;
 mod expected;
 mod fingerprint;
+mod flush;
 mod folder;
 mod mark;
 mod note;

@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::Duration;
 
 use store::{
     Batch, Change, CommitError, Document, Entry, Key, Landed, Prefix, ReadError, Revision,
 };
 
 use crate::damage::without_panic;
+use crate::flush::Flush;
 use crate::folder::{Folder, Making};
 use crate::mark::{self, Mark};
 use crate::note::Note;
@@ -23,12 +19,11 @@ use crate::room::Room;
 use crate::standing::{self, Standing};
 use crate::trouble::Trouble;
 
-/// How long to wait for sled before looking whether it forgot to say that it failed.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
-
 /// An open engine whose memory is what is on the disk. After [`Failure::Doubtful`] it is not, and must go.
 #[derive(Debug)]
 pub(crate) struct Session {
+    // First, since it has hold of the engine too.
+    flush: Flush,
     db: sled::Db,
     // A descriptor of our own on sled's file, for the fsync that sled does not do.
     file: File,
@@ -59,7 +54,9 @@ impl Session {
         let file = File::open(&path).map_err(|error| OpenError::of_io(path, error))?;
         let at_mark = |error| OpenError::of_io(mark::path(folder.root()), error);
         let mark = Mark::set(folder.root(), standing).map_err(at_mark)?;
-        let session = Self { db, file, mark, standing };
+        let flush = Flush::watched(&db);
+        let flush = flush.map_err(|error| OpenError::of_io(folder.root().to_owned(), error))?;
+        let session = Self { flush, db, file, mark, standing };
         match making {
             Making::BeingMade => session.finish(folder, &record::MADE_KEY, &[])?,
             Making::MadeBefore(from) => {
@@ -84,7 +81,8 @@ impl Session {
 
     /// Lets the engine go, whatever state it is in.
     pub(crate) fn close(self) {
-        let Self { db, mark, .. } = self;
+        let Self { flush, db, mark, .. } = self;
+        drop(flush);
         // sled unwraps a last sync of its own when it is dropped. It is right to be loud, but the disk's error was
         // answered already, or there is nothing left that it could concern.
         without_panic(|| drop(db)).ok();
@@ -195,36 +193,11 @@ impl Session {
 
     /// Returns when everything that sled has in memory is on the disk.
     fn land(&self, folder: &Folder) -> Result<(), Trouble> {
-        self.flush()?;
-        self.file.sync_all()?;
+        self.flush.run(&self.db)?;
+        // The file's length comes with its data; when it was changed need not last.
+        self.file.sync_data()?;
         folder.sync_blobs()?;
         Ok(())
-    }
-
-    /// sled's flush, which can sleep for ever: its thread that writes the beginning of a batch does not wake it
-    /// when that write fails, and a failing disk may tell its error to that thread only. So the flush runs aside,
-    /// and is shaken when it takes long and sled has noted an error.
-    fn flush(&self) -> Result<(), sled::Error> {
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut flush = pin!(self.db.flush_async());
-        loop {
-            if let Poll::Ready(flushed) = flush.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return flushed.map(|_bytes| ());
-            }
-            thread::park_timeout(FLUSH_PATIENCE);
-            if self.db.context.global_error().is_err() {
-                // With its error known, a further flush returns at once, and wakes whoever waits.
-                self.db.flush().ok();
-            }
-        }
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 
