@@ -2,9 +2,9 @@
 //!
 //! `main` calls [`run`] and does nothing else. The files from the outside in:
 //!
-//! - `command_line` is what can be typed; `commands` carries it out; `failure` is how it ends when it does not.
-//! - `output` is the only place that writes to the standard streams, `surroundings` the only one that reads the
-//!   environment; `shown`, `table` and `paint` make text of views, as pure functions.
+//! - `command_line` is what can be typed; `commands` carries it out.
+//! - How it speaks is in the crate `terminal`: answers, failures, tables, colours. `surroundings` is the only file that reads
+//!   the environment; `shown` makes text of views, as pure functions.
 //! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
 //! - `builds` packs and registers; `follow` waits for a plan; `judge` judges facts without a controller.
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
@@ -14,15 +14,12 @@ mod clock;
 mod command_line;
 mod commands;
 mod dev;
-mod failure;
 mod folder;
 mod follow;
 mod frame;
 mod ids;
 mod judge;
 mod news;
-mod output;
-mod paint;
 mod sample;
 #[cfg(test)]
 mod samples;
@@ -30,13 +27,13 @@ mod screen;
 mod shown;
 mod socket;
 mod surroundings;
-mod table;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use failure::ExitStatus;
+pub use terminal::failure::ExitStatus;
+use terminal::{failure, output, paint, table};
 
 use command_line::{Command, Flags};
 use failure::Failure;
@@ -64,25 +61,11 @@ pub fn run() -> ExitCode {
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => return usage(&error).into(),
+        Err(error) => return ExitStatus::of_usage(&error).into(),
     };
     let surroundings = Surroundings::look();
-    let output = Output::new(flags.everywhere.output, &surroundings);
-    let status = match execute(flags, &surroundings, &output) {
-        Ok(()) => ExitStatus::Done,
-        Err(failure) => {
-            output.failure(&failure);
-            failure.kind.exit_status()
-        }
-    };
-    status.into()
-}
-
-/// Says what clap has to say: help on stdout, and that is success; anything else on stderr.
-fn usage(error: &clap::Error) -> ExitStatus {
-    // Nobody is left to be told that nobody can be told.
-    let _ = error.print();
-    if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }
+    let output = Output::new(flags.everywhere.output, surroundings.of_speech());
+    output.ended(execute(flags, &surroundings, &output)).into()
 }
 
 fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result<(), Failure> {

@@ -2,13 +2,13 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inventory::{Artifact, Check, DeclaredModule, Limits, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::{DeclareReply, Hello, Report, Statement};
 
-use crate::draws::{AskId, RunId, VerificationId};
+use crate::draws::{AskId, CheckId, RunId, VerificationId};
 use crate::kept::Kept;
 
 /// What comes of an event.
@@ -90,14 +90,24 @@ pub enum Action {
         /// How.
         how: Stop,
     },
-    /// Check a process. At most one check of a process is asked for at a time.
+    /// Check a process. The next one is asked for after the answer, or long after the time-out: whatever is left of the
+    /// one before is then to be dropped.
     Check {
         /// Which process.
         run: RunId,
+        /// Which of its checks.
+        check: CheckId,
         /// What to ask.
-        check: Check,
+        ask: Check,
         /// How long it may take.
         timeout: Duration,
+    },
+    /// Look at what is wrong with the machine itself. At most one such look is asked for at a time.
+    Examine,
+    /// Remove every installed build but these. Nothing is installed before [`Event::Collected`](crate::Event::Collected).
+    Collect {
+        /// What stays.
+        keep: BTreeSet<(ModuleName, BuildId)>,
     },
     /// State how everything stands. A newer statement stands for all before it.
     State(Statement),

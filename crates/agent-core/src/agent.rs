@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inventory::{Declaration, DeclaredModule};
-use names::{MachineName, ModuleName};
-use wire::{BootId, DeclareReply, Held, Hello, RefusedDeclaration, Statement};
+use names::{BuildId, InstanceName, MachineName, ModuleName};
+use wire::{
+    BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration, Statement,
+};
 
 use crate::action::{Action, Decision, Landing, Then};
 use crate::adopted::{self, Adopted};
@@ -14,13 +16,14 @@ use crate::draws::{AskId, Incarnation, RunId};
 use crate::event::{Ending, Event};
 use crate::execution::Heard;
 use crate::hello::Greeting;
-use crate::instance::Instance;
+use crate::instance::{Instance, Past};
 use crate::kept::Kept;
 use crate::offer::{self, Offer};
 use crate::placement::{Place, Placement};
 use crate::report::{self, Reporting};
 use crate::statement::{self, Stating};
 use crate::time::Now;
+use crate::troubles::Change;
 use crate::turn::{Ledger, Turn};
 
 /// What an agent is told once.
@@ -44,6 +47,8 @@ pub struct Agent {
     kept: Option<Kept>,
     /// What was found running, as it was declared: it stands for what is kept as long as nothing is.
     found: BTreeMap<ModuleName, DeclaredModule>,
+    /// The newest declaration that had been seen when what was found was started.
+    seen: Option<Held>,
     instances: BTreeMap<Place, Instance>,
     ledger: Ledger,
     reporting: Reporting,
@@ -70,8 +75,9 @@ impl Agent {
         adopted: Vec<Adopted>,
         now: Now,
     ) -> (Self, Decision) {
-        let mut ledger = Ledger::new(incarnation);
+        let mut ledger = Ledger::new(incarnation, config.statement_every);
         let found = adopted::declared(&adopted);
+        let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
         let instances = adopted::adopt(adopted, &mut turn);
         let actions = turn.actions;
@@ -82,6 +88,7 @@ impl Agent {
             boot,
             kept: None,
             found,
+            seen,
             instances,
             ledger,
             reporting: Reporting::default(),
@@ -101,19 +108,21 @@ impl Agent {
     pub fn handle(&mut self, event: Event, now: Now) -> Decision {
         let mut turn = self.ledger.turn(now);
         let instances = &mut self.instances;
-        let mut offered = None;
+        let (mut offered, mut word) = (None, None);
         match event {
             Event::Tick => {}
             Event::Declared { ask, declaration } => offered = Some((Some(ask), *declaration)),
             Event::HelloAnswered(reply) => {
-                offered = reply.declaration.map(|declaration| (None, declaration));
+                let HelloReply { declaration, keep } = *reply;
+                word = keep.filter(|_| declaration.is_none());
+                offered = declaration.map(|declaration| (None, declaration));
                 self.greeting.answered(&mut turn);
             }
             Event::HelloUnanswered => self.greeting.unanswered(&mut turn),
             Event::ReportKept(reply) => self.reporting.kept(&reply, &turn),
             Event::ReportUnanswered => self.reporting.unanswered(&mut turn),
             Event::Installed { module, build, outcome } => {
-                turn.installs.remove(&(module.clone(), build.clone()));
+                turn.builds.installed(&module, &build);
                 for (_, instance) in instances.iter_mut().filter(|(place, _)| place.0 == module) {
                     instance.installed(&build, &outcome, &mut turn);
                 }
@@ -130,12 +139,20 @@ impl Agent {
                 hear(run, Heard::NotStarted(obstacle), instances, &mut turn);
                 turn.homes.remove(&run);
             }
-            Event::Checked { run, outcome } => {
-                hear(run, Heard::Checked(outcome), instances, &mut turn);
+            Event::Checked { run, check, outcome } => {
+                hear(run, Heard::Checked(check, outcome), instances, &mut turn);
             }
             Event::Exited { run, how, last_lines } => {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
                 turn.homes.remove(&run);
+            }
+            Event::Examined { troubles } => match turn.troubles.take(troubles, now) {
+                Change::Relief => instances.values_mut().for_each(|one| one.relieve(&mut turn)),
+                Change::None => {}
+            },
+            Event::Collected => {
+                let waiting = turn.builds.collected();
+                turn.actions.extend(waiting);
             }
             Event::ShutDown(ending) => {
                 self.life = Life::Ending(ending);
@@ -146,6 +163,7 @@ impl Agent {
             }
         }
         let mut actions = turn.actions;
+        actions.extend(word.and_then(|word| self.collect(word)));
         let land = offered.and_then(|(ask, offered)| self.weigh(ask, offered, &mut actions, now));
         let decision = self.decide(actions, now);
         Decision { land, ..decision }
@@ -158,9 +176,9 @@ impl Agent {
         match (then, how) {
             // Should the count of engines not have landed, the worst is a report whose revision was used before; that is
             // no reason to leave everything down.
-            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, &mut actions, now),
+            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, Past::Used, &mut actions, now),
             (Then::Take { ask }, Ok(())) => {
-                self.take(kept, &mut actions, now);
+                self.take(kept, Past::Unused, &mut actions, now);
                 actions.extend(ask.map(|ask| Action::Answer { ask, reply: DeclareReply::Taken }));
             }
             (Then::Take { ask }, Err(why)) => {
@@ -176,6 +194,7 @@ impl Agent {
     pub fn wake(&self) -> Duration {
         let instances = self.instances.values().filter_map(Instance::wake);
         let others = self.reporting.wake().into_iter().chain(self.greeting.wake());
+        let others = others.chain(self.ledger.troubles.wake());
         instances.chain(others).fold(self.stating.wake(), Duration::min)
     }
 
@@ -191,6 +210,19 @@ impl Agent {
         }
     }
 
+    /// The declaration that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        self.kept.as_ref().map(Kept::held)
+    }
+
+    /// The newest declaration that was ever seen here, as far as anything remembers it. Kept with each process that is
+    /// started, it outlives the loss of all that was kept on disk.
+    #[must_use]
+    pub fn seen(&self) -> Option<Held> {
+        self.held().into_iter().chain(self.seen.clone()).max_by_key(|one| one.number)
+    }
+
     fn weigh(
         &mut self,
         ask: Option<AskId>,
@@ -198,9 +230,11 @@ impl Agent {
         actions: &mut Vec<Action>,
         now: Now,
     ) -> Option<Landing> {
-        let held = self.kept.as_ref().map(|kept| &kept.declaration);
+        let held = self.held();
         let verdict = match self.life {
-            Life::Serving => offer::weigh(&self.config.machine, held, &offered),
+            Life::Serving => {
+                offer::weigh(&self.config.machine, held.as_ref(), self.seen.as_ref(), &offered)
+            }
             Life::Ending(_) => {
                 let why = "the agent is ending; it takes declarations when it is back".to_owned();
                 Err(RefusedDeclaration::NotKept { why })
@@ -209,13 +243,18 @@ impl Agent {
         let reply = match verdict {
             Ok(Offer::New) => {
                 let kept = match &self.kept {
-                    Some(kept) => Kept::taking(offered, kept.wanted(), kept.engines),
-                    None => Kept::taking(offered, self.found.iter(), 1),
+                    Some(kept) => {
+                        Kept::taking(offered, kept.wanted(), self.served(kept), kept.engines)
+                    }
+                    None => Kept::taking(offered, self.found.iter(), std::iter::empty(), 1),
                 };
                 return Some(Landing { kept, then: Then::Take { ask } });
             }
             Ok(Offer::Held) => {
-                self.reporting.repeat(offered.number, &self.ledger.turn(now));
+                let mut turn = self.ledger.turn(now);
+                self.reporting.repeat(offered.number, &turn);
+                self.instances.values_mut().for_each(|one| one.try_now(&mut turn));
+                actions.append(&mut turn.actions);
                 DeclareReply::Taken
             }
             Err(refused) => DeclareReply::Refused(refused),
@@ -224,12 +263,31 @@ impl Agent {
         None
     }
 
-    /// What was kept is what should run from now on.
-    fn take(&mut self, kept: Kept, actions: &mut Vec<Action>, now: Now) {
+    /// The builds that served instances, the oldest first: those that were kept, then those that run and have been healthy.
+    fn served<'a>(&'a self, kept: &'a Kept) -> impl Iterator<Item = (Place, BuildId)> + 'a {
+        let before = kept.before.iter().flat_map(|(module, instances)| {
+            let place = |instance: &InstanceName| (module.clone(), instance.clone());
+            instances.iter().map(move |(instance, build)| (place(instance), build.clone()))
+        });
+        let running = self.instances.iter().filter_map(|(place, instance)| {
+            let running = instance.running().filter(|running| running.was_healthy())?;
+            Some((place.clone(), running.placement.module.build.clone()))
+        });
+        before.chain(running)
+    }
+
+    /// The removal of the builds that nobody needs, if it can be asked for now.
+    fn collect(&mut self, word: BuildsKept) -> Option<Action> {
+        let kept = self.kept.as_ref().filter(|_| self.life == Life::Serving)?;
+        self.ledger.builds.collect(word, kept, &self.instances)
+    }
+
+    /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
+    fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
         let mut turn = self.ledger.turn(now);
         let mut wanted = placements(&kept);
         for place in wanted.keys() {
-            let new = || Instance::new(place.clone(), &turn);
+            let new = || Instance::new(place.clone(), past, &turn);
             self.instances.entry(place.clone()).or_insert_with(new);
         }
         for (place, instance) in &mut self.instances {
@@ -246,6 +304,7 @@ impl Agent {
         turn.actions = actions;
         self.instances.values_mut().for_each(|instance| instance.tick(&mut turn));
         self.instances.retain(|_, instance| !instance.is_gone());
+        turn.troubles.tick(now, &mut turn.actions);
         if let Some(kept) = &self.kept
             && self.life == Life::Serving
         {
@@ -254,6 +313,7 @@ impl Agent {
         }
         let rows = statement::rows(&self.instances);
         if let Some(sequence) = self.stating.state(&rows, &turn) {
+            let troubles = turn.troubles.found().to_vec();
             turn.actions.push(Action::State(Statement {
                 machine: self.config.machine.clone(),
                 boot: self.boot.clone(),
@@ -261,7 +321,7 @@ impl Agent {
                 sequence,
                 declaration: self.kept.as_ref().map(|kept| kept.declaration.number),
                 resources: rows,
-                troubles: Vec::new(),
+                troubles,
             }));
         }
         self.reporting.tick(&mut turn);
@@ -271,7 +331,7 @@ impl Agent {
                 agent: self.config.agent.clone(),
                 boot: self.boot.clone(),
                 engine: turn.draws.nonce(),
-                held: self.kept.as_ref().map(held),
+                held: self.kept.as_ref().map(Kept::held),
                 clock: now.wall,
             }));
         }
@@ -298,9 +358,4 @@ fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
         }
     }
     placements
-}
-
-fn held(kept: &Kept) -> Held {
-    let declaration = &kept.declaration;
-    Held { number: declaration.number, epoch: declaration.epoch, digest: declaration.digest() }
 }

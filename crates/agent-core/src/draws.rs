@@ -26,6 +26,10 @@ impl RunId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VerificationId(u64);
 
+/// One check of one process. Unique within an [`Incarnation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CheckId(u64);
+
 /// One question that waits for an answer; the shell numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
@@ -67,6 +71,10 @@ impl Draws {
 
     pub(crate) fn verification(&mut self) -> VerificationId {
         VerificationId(self.next())
+    }
+
+    pub(crate) fn check(&mut self) -> CheckId {
+        CheckId(self.next())
     }
 
     /// `pause` and up to a quarter more, so that what fell together does not rise together.

@@ -4,9 +4,9 @@ use core::net::SocketAddr;
 
 use inventory::Declaration;
 use names::{BuildId, ModuleName};
-use wire::{HelloReply, ModuleOutcome, ProcessIdentity, ReportReply, UnableBecause};
+use wire::{HelloReply, ModuleOutcome, ProcessIdentity, ReportReply, Trouble, UnableBecause};
 
-use crate::draws::{AskId, RunId, VerificationId};
+use crate::draws::{AskId, CheckId, RunId, VerificationId};
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub enum Event {
     Checked {
         /// Of which process.
         run: RunId,
+        /// Which of its checks: one that was given up on counts for nothing when it is answered after all.
+        check: CheckId,
         /// What it found wrong, in words.
         outcome: Result<(), String>,
     },
@@ -76,6 +78,13 @@ pub enum Event {
         /// The last lines that it wrote.
         last_lines: Vec<String>,
     },
+    /// The machine itself was looked at.
+    Examined {
+        /// What is wrong with it.
+        troubles: Vec<Trouble>,
+    },
+    /// The removal of builds that was asked for is over.
+    Collected,
     /// The agent is asked to end; nothing more is begun.
     ShutDown(Ending),
 }

@@ -7,7 +7,7 @@ use names::{ExecutionId, ResourceName};
 use wire::{ModuleOutcome, ProcessIdentity, ResourceState};
 
 use crate::adopted::Adopted;
-use crate::draws::RunId;
+use crate::draws::{CheckId, RunId};
 use crate::event::Obstacle;
 use crate::placement::{Place, Placement};
 use crate::supervised::{Record, Supervised};
@@ -88,6 +88,16 @@ impl Execution {
         self.resources.iter().filter_map(|one| one.process()).map(|(run, ..)| run).collect()
     }
 
+    /// Whether every resource of it has been healthy at some time.
+    pub(crate) fn was_healthy(&self) -> bool {
+        self.resources.iter().all(|one| matches!(one.record(), Record::WasHealthy))
+    }
+
+    /// What weighed on the machine is over: what waits to be started again is started now.
+    pub(crate) fn relieve(&mut self, turn: &Turn<'_>) {
+        self.resources.iter_mut().for_each(|resource| resource.relieve(turn));
+    }
+
     pub(crate) fn tick(&mut self, turn: &mut Turn<'_>) {
         self.resources.iter_mut().for_each(|resource| resource.tick(turn));
     }
@@ -109,7 +119,7 @@ impl Execution {
         match what {
             Heard::Started(process, address) => one.started(run, process, address, turn),
             Heard::NotStarted(obstacle) => one.not_started(run, obstacle, turn),
-            Heard::Checked(outcome) => one.checked(run, outcome, turn),
+            Heard::Checked(check, outcome) => one.checked(run, check, outcome, turn),
             Heard::Exited(how, lines) => one.exited(run, &how, &lines, turn),
         }
     }
@@ -146,6 +156,6 @@ impl Execution {
 pub(crate) enum Heard {
     Started(ProcessIdentity, SocketAddr),
     NotStarted(Obstacle),
-    Checked(Result<(), String>),
+    Checked(CheckId, Result<(), String>),
     Exited(String, Vec<String>),
 }

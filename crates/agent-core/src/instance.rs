@@ -1,13 +1,13 @@
 //! One instance on its way from the build that it runs to the one that it should run.
 //!
 //! Plain stop-and-start: install while the old one runs, verify, stop the old one, start the new one. What is *unable*
-//! before the old one is touched leaves it running, and is tried again by itself.
+//! before the old one is touched leaves it running, and is tried again by itself. So does a disk that gives trouble.
 
 use core::time::Duration;
 
 use chrono::{DateTime, Utc};
 use names::{BuildId, ExecutionId, ResourceName};
-use wire::{ModuleOutcome, ResourceState};
+use wire::{ModuleOutcome, ResourceState, UnableBecause};
 
 use crate::action::Action;
 use crate::draws::{RunId, VerificationId, doubling};
@@ -31,9 +31,20 @@ pub(crate) struct Instance {
     stage: Stage,
     /// What came of what is wanted, as far as is known.
     outcome: Option<ModuleOutcome>,
+    past: Past,
     /// Since when it is wanted, by the time of day.
     since: DateTime<Utc>,
     unable_in_row: u32,
+}
+
+/// Whether anything ran here, or should have, before what is wanted now. Where it did and nothing runs any longer the
+/// instance is down, and that is worse than a start on a disk that gives trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Nothing did.
+    Unused,
+    /// Something did.
+    Used,
 }
 
 /// How far it is on its way.
@@ -57,13 +68,14 @@ enum Stage {
 
 impl Instance {
     /// An instance of which nothing runs and nothing is wanted yet.
-    pub(crate) fn new(place: Place, turn: &Turn<'_>) -> Self {
+    pub(crate) fn new(place: Place, past: Past, turn: &Turn<'_>) -> Self {
         Self {
             place,
             wanted: None,
             running: None,
             stage: Stage::Settled,
             outcome: None,
+            past,
             since: turn.now.wall,
             unable_in_row: 0,
         }
@@ -71,7 +83,7 @@ impl Instance {
 
     /// An instance of which something was found running, and of which is not known yet what is wanted.
     pub(crate) fn found(place: Place, running: Execution, turn: &Turn<'_>) -> Self {
-        Self { running: Some(running), stage: Stage::Found, ..Self::new(place, turn) }
+        Self { running: Some(running), stage: Stage::Found, ..Self::new(place, Past::Used, turn) }
     }
 
     pub(crate) fn wanted(&self) -> Option<&Placement> {
@@ -94,6 +106,18 @@ impl Instance {
 
     pub(crate) fn since(&self) -> DateTime<Utc> {
         self.since
+    }
+
+    /// Whether it is on no way from one build to another. What it would go to is installed before it sets out.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        match self.stage {
+            Stage::Settled | Stage::Unable { .. } => true,
+            Stage::Found
+            | Stage::Installing
+            | Stage::Verifying { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => false,
+        }
     }
 
     /// Whether nothing of it is left and nothing is wanted.
@@ -166,8 +190,7 @@ impl Instance {
         else {
             return;
         };
-        if let Err(obstacle) = outcome {
-            let obstacle = obstacle.clone();
+        if let Some(obstacle) = outcome.as_ref().err().or(self.held_back(turn)).cloned() {
             return self.be_unable(obstacle, turn);
         }
         let verification = turn.draws.verification();
@@ -197,9 +220,9 @@ impl Instance {
             | Stage::Unable { .. }
             | Stage::Ended => return,
         };
-        match outcome {
-            Err(obstacle) => self.be_unable(obstacle.clone(), turn),
-            Ok(()) => self.stop_then(Some(execution), turn),
+        match outcome.as_ref().err().or(self.held_back(turn)).cloned() {
+            Some(obstacle) => self.be_unable(obstacle, turn),
+            None => self.stop_then(Some(execution), turn),
         }
     }
 
@@ -230,6 +253,25 @@ impl Instance {
         self.note_outcome();
     }
 
+    /// Somebody asks again for what is wanted already: what could not be tried is tried now.
+    pub(crate) fn try_now(&mut self, turn: &mut Turn<'_>) {
+        if let Stage::Unable { .. } = &self.stage {
+            self.compare(turn);
+        }
+    }
+
+    /// The machine's disk no longer gives trouble: what waited for that goes on now.
+    pub(crate) fn relieve(&mut self, turn: &mut Turn<'_>) {
+        if let Some(running) = &mut self.running {
+            running.relieve(turn);
+        }
+        if let Stage::Unable { obstacle: Obstacle { because: UnableBecause::Disk, .. }, .. } =
+            &self.stage
+        {
+            self.compare(turn);
+        }
+    }
+
     /// The agent ends: whatever runs is stopped, and nothing follows.
     pub(crate) fn end(&mut self, turn: &mut Turn<'_>) {
         if let Some(running) = &mut self.running {
@@ -246,12 +288,18 @@ impl Instance {
             self.stage = Stage::Settled;
             return;
         }
-        let (module, build) = (self.place.0.clone(), wanted.module.build.clone());
-        if turn.installs.insert((module.clone(), build.clone())) {
-            let artifacts = wanted.module.artifacts.clone();
-            turn.actions.push(Action::Install { module, build, artifacts });
+        if let Some(obstacle) = self.held_back(turn).cloned() {
+            return self.be_unable(obstacle, turn);
         }
+        let (module, build) = (self.place.0.clone(), wanted.module.build.clone());
+        turn.install(module, build, wanted.module.artifacts.clone());
         self.stage = Stage::Installing;
+    }
+
+    /// What is wrong with the machine itself and keeps another build from being begun here.
+    fn held_back<'a>(&self, turn: &'a Turn<'_>) -> Option<&'a Obstacle> {
+        let is_down = self.running.is_none() && self.past == Past::Used;
+        turn.troubles.obstacle().filter(|_| !is_down)
     }
 
     fn stop_then(&mut self, then: Option<ExecutionId>, turn: &mut Turn<'_>) {
@@ -284,6 +332,7 @@ impl Instance {
             (Some(id), Some(wanted)) => {
                 self.running = Some(Execution::begin(id, wanted.clone(), &self.place, turn));
                 self.stage = Stage::Settled;
+                self.past = Past::Used;
                 // What kept it from being tried is over, and what comes of it is not known yet.
                 self.outcome = None;
                 self.unable_in_row = 0;

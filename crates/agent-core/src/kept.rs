@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use inventory::{Declaration, DeclaredModule};
-use names::ModuleName;
+use names::{BuildId, InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
+use wire::Held;
+
+use crate::placement::Place;
 
 /// Everything that an agent must remember across its own restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,21 +16,27 @@ pub struct Kept {
     pub declaration: Declaration,
     /// What earlier declarations wanted and no later one spoke of: it runs on.
     pub left: BTreeMap<ModuleName, DeclaredModule>,
+    /// The build that served each instance last, where that is another than the one wanted now: it stays on the disk. An
+    /// agent from before this was kept has said nothing of it.
+    #[serde(default)]
+    pub before: BTreeMap<ModuleName, BTreeMap<InstanceName, BuildId>>,
     /// How many agent processes have begun with this on their disk. It makes the revisions of reports grow across
     /// restarts without a write for each report: a full disk must not keep the report that says so.
     pub engines: u64,
 }
 
 impl Kept {
-    /// What is kept once `declaration` is taken after `before`.
+    /// What is kept once `declaration` is taken.
     ///
     /// A module that it declares with instances is that module's whole wish, so instances that it no longer lists are
     /// stopped. A module declared without any instance says nothing about where it runs: as everywhere, an empty list
     /// stops nothing.
     /// `wanted` is what should run before it: what [`Kept::wanted`] says, or what was found where nothing was kept.
+    /// `served` are builds that served instances, the oldest first.
     pub(crate) fn taking<'a>(
         declaration: Declaration,
         wanted: impl Iterator<Item = (&'a ModuleName, &'a DeclaredModule)>,
+        served: impl Iterator<Item = (Place, BuildId)>,
         engines: u64,
     ) -> Self {
         let speaks_of = |module: &ModuleName| {
@@ -35,7 +44,22 @@ impl Kept {
         };
         let left = wanted.filter(|(module, _)| !speaks_of(module));
         let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
-        Self { declaration, left, engines }
+        let mut kept = Self { declaration, left, before: BTreeMap::new(), engines };
+        for ((module, instance), build) in served {
+            let wanted = kept.wanted().find(|(name, _)| **name == module).map(|(_, one)| one);
+            if wanted.is_some_and(|one| one.build != build && one.instances.contains_key(&instance))
+            {
+                kept.before.entry(module).or_default().insert(instance, build);
+            }
+        }
+        kept
+    }
+
+    /// Which declaration it is.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let Declaration { number, epoch, .. } = self.declaration;
+        Held { number, epoch, digest: self.declaration.digest() }
     }
 
     /// Everything that should run here.

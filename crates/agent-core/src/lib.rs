@@ -14,13 +14,20 @@
 //! - at no time are two processes of one resource of one instance meant to be alive;
 //! - what was found running when the agent began is taken for what runs: it goes on, under its own execution, unless
 //!   another build is wanted there or nothing is;
+//! - no declaration is taken that is older than the newest ever seen here, as far as anything remembers that: what is kept,
+//!   or what was kept with a process that still runs;
+//! - while the machine's own disk gives trouble nothing new is begun, what runs goes on, and nothing that falls is given up;
+//! - a build that runs, is wanted, is being installed, served before this one, or is named by the controller is never
+//!   collected, and nothing is installed while builds are being removed;
 //! - a statement lists every resource of every module that should run here.
 
 mod action;
 mod adopted;
 mod agent;
+mod builds;
 mod draws;
 mod event;
+mod excerpt;
 mod execution;
 mod hello;
 mod instance;
@@ -28,16 +35,16 @@ mod kept;
 mod offer;
 mod placement;
 mod report;
-
 mod statement;
 mod supervised;
 mod time;
+mod troubles;
 mod turn;
 
 pub use action::{Action, Decision, Landing, Start};
 pub use adopted::Adopted;
 pub use agent::{Agent, Config};
-pub use draws::{AskId, Incarnation, RunId, VerificationId};
+pub use draws::{AskId, CheckId, Incarnation, RunId, VerificationId};
 pub use event::{Ending, Event, Obstacle};
 pub use kept::Kept;
 pub use time::Now;

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
-use wire::{ProcessIdentity, ResourceState, ResourceStatement};
+use wire::{ProcessIdentity, ResourceState, ResourceStatement, TroubleKind};
 
 use crate::execution::Execution;
 use crate::instance::Instance;
@@ -22,10 +22,11 @@ pub(crate) struct Stating {
     every: Duration,
     sequence: u64,
     next_at: Duration,
-    last: Option<Vec<Essence>>,
+    last: Option<(Vec<Essence>, Vec<TroubleKind>)>,
 }
 
-/// What of a row is stated at once when it changes. The wording of a reason is not: it may change with every check.
+/// What of a row is stated at once when it changes. The wording of a reason is not, nor is that of a trouble: it may change
+/// with every look.
 type Essence = (
     (ModuleName, InstanceName, ResourceName),
     (BuildId, Option<ExecutionId>, Option<ProcessIdentity>),
@@ -37,9 +38,10 @@ impl Stating {
         Self { every, sequence: 0, next_at: Duration::ZERO, last: None }
     }
 
-    /// The sequence number to state these rows under, if they are to be stated now.
+    /// The sequence number to state these rows and the machine's troubles under, if they are to be stated now.
     pub(crate) fn state(&mut self, rows: &[ResourceStatement], turn: &Turn<'_>) -> Option<u64> {
-        let essence: Vec<Essence> = rows.iter().map(essence).collect();
+        let kinds = turn.troubles.found().iter().map(|trouble| trouble.kind);
+        let essence = (rows.iter().map(essence).collect(), kinds.collect());
         let is_due = self.next_at <= turn.now.monotonic;
         if !is_due && self.last.as_ref() == Some(&essence) {
             return None;

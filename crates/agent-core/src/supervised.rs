@@ -2,23 +2,24 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
 use inventory::{Resource, Restart};
 use wire::{ProcessIdentity, ResourceState};
 
 use crate::action::{Action, Start};
-use crate::draws::{RunId, doubling};
+use crate::draws::{CheckId, RunId, doubling};
 use crate::event::Obstacle;
+use crate::excerpt::excerpt;
 use crate::turn::Turn;
 
 /// A resource that was given up is tried once more after each such pause, since its cause may have passed. It stays
 /// *failed* until it is healthy. Ten minutes are rare enough to load no machine and short enough for a night.
 const RETRY_GIVEN_UP: Duration = Duration::from_secs(600);
 
-/// Most bytes of output in a sentence about a resource: statements of some hundred resources stay within a message.
-const OUTPUT_BYTES_MAX: usize = 1_000;
+/// How long after its time-out the answer to a check is still waited for. Whoever checks keeps to the time-out; a machine
+/// so loaded that its word takes this long has not been seen healthy either.
+const CHECK_LATE_AFTER: Duration = Duration::from_secs(5);
 
 /// One resource of one execution.
 #[derive(Debug)]
@@ -30,9 +31,36 @@ pub(crate) struct Supervised {
     since: DateTime<Utc>,
     why: Option<String>,
     restarts: u32,
-    /// When it was started again, as far back as its limit looks.
-    restarted_at: VecDeque<Duration>,
+    /// How long it had been healthy, in all, at each restart that counts. Only being healthy makes a restart old: neither a
+    /// good start nor a long pause does, or a program that crashes at every start would never be given up.
+    restarted_at: Vec<Duration>,
+    healthy: Healthy,
     record: Record,
+}
+
+/// For how long it has been healthy.
+#[derive(Debug, Default)]
+struct Healthy {
+    before: Duration,
+    since: Option<Duration>,
+}
+
+impl Healthy {
+    fn in_all(&self, now: Duration) -> Duration {
+        let present = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        self.before.saturating_add(present)
+    }
+
+    fn note(&mut self, state: ResourceState, now: Duration) {
+        let since = match state {
+            ResourceState::Healthy => Some(now),
+            ResourceState::Starting
+            | ResourceState::Unhealthy
+            | ResourceState::Failed
+            | ResourceState::Stopped => None,
+        };
+        *self = Self { before: self.in_all(now), since };
+    }
 }
 
 /// What there is of its process.
@@ -66,7 +94,7 @@ struct Up {
 #[derive(Debug)]
 enum NextCheck {
     Due(Duration),
-    Asked,
+    Asked { check: CheckId, late_at: Duration },
 }
 
 /// The best that this resource has been in its execution.
@@ -91,7 +119,8 @@ impl Supervised {
             since: turn.now.wall,
             why: None,
             restarts: 0,
-            restarted_at: VecDeque::new(),
+            restarted_at: Vec::new(),
+            healthy: Healthy::default(),
             record: Record::NeverStarted(None),
         };
         supervised.ask(turn);
@@ -118,7 +147,8 @@ impl Supervised {
             since: turn.now.wall,
             why: None,
             restarts: 0,
-            restarted_at: VecDeque::new(),
+            restarted_at: Vec::new(),
+            healthy: Healthy::default(),
             record: Record::Started,
         }
     }
@@ -168,9 +198,10 @@ impl Supervised {
     pub(crate) fn wake(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Waiting { until } => Some(*until),
-            Phase::Up(Up { check: NextCheck::Due(at), .. }) => Some(*at),
-            Phase::Up(Up { check: NextCheck::Asked, .. })
-            | Phase::Launching { .. }
+            Phase::Up(up) => match up.check {
+                NextCheck::Due(at) | NextCheck::Asked { late_at: at, .. } => Some(at),
+            },
+            Phase::Launching { .. }
             | Phase::Doomed { .. }
             | Phase::Stopping { .. }
             | Phase::Over => None,
@@ -183,21 +214,28 @@ impl Supervised {
             Phase::Waiting { until } if *until <= turn.now.monotonic => {
                 self.restarts = self.restarts.saturating_add(1);
                 if self.state != ResourceState::Failed {
-                    self.restarted_at.push_back(turn.now.monotonic);
+                    if turn.troubles.obstacle().is_none() {
+                        self.restarted_at.push(self.healthy.in_all(turn.now.monotonic));
+                    }
                     self.become_state(ResourceState::Starting, turn);
                 }
                 self.ask(turn);
             }
-            Phase::Up(up) => {
-                if let NextCheck::Due(at) = up.check
-                    && at <= turn.now.monotonic
-                {
-                    up.check = NextCheck::Asked;
+            Phase::Up(up) => match up.check {
+                NextCheck::Due(at) if at <= turn.now.monotonic => {
                     let health = &self.resource.health;
-                    let (check, timeout) = (health.check.clone(), health.timeout.as_duration());
-                    turn.actions.push(Action::Check { run: up.run, check, timeout });
+                    let (ask, timeout) = (health.check.clone(), health.timeout.as_duration());
+                    let check = turn.draws.check();
+                    let late_at = turn.now.after(timeout.saturating_add(CHECK_LATE_AFTER));
+                    up.check = NextCheck::Asked { check, late_at };
+                    turn.actions.push(Action::Check { run: up.run, check, ask, timeout });
                 }
-            }
+                NextCheck::Asked { late_at, .. } if late_at <= turn.now.monotonic => {
+                    let why = format!("no answer within {}", self.resource.health.timeout);
+                    self.found(Err(why), turn);
+                }
+                NextCheck::Due(_) | NextCheck::Asked { .. } => {}
+            },
             Phase::Waiting { .. }
             | Phase::Launching { .. }
             | Phase::Doomed { .. }
@@ -284,11 +322,35 @@ impl Supervised {
         }
     }
 
-    pub(crate) fn checked(&mut self, of: RunId, outcome: Result<(), String>, turn: &mut Turn<'_>) {
-        let Phase::Up(up) = &mut self.phase else { return };
-        if up.run != of {
-            return;
+    /// The answer to a check. One that was given up on counts for nothing.
+    pub(crate) fn checked(
+        &mut self,
+        of: RunId,
+        answered: CheckId,
+        outcome: Result<(), String>,
+        turn: &Turn<'_>,
+    ) {
+        let is_awaited = matches!(
+            &self.phase,
+            Phase::Up(Up { run, check: NextCheck::Asked { check, .. }, .. })
+                if *run == of && *check == answered
+        );
+        if is_awaited {
+            self.found(outcome, turn);
         }
+    }
+
+    /// What weighed on the machine is over: a start that waits is made now. What was given up before keeps its own time.
+    pub(crate) fn relieve(&mut self, turn: &Turn<'_>) {
+        if let Phase::Waiting { until } = &mut self.phase
+            && self.state != ResourceState::Failed
+        {
+            *until = turn.now.monotonic;
+        }
+    }
+
+    fn found(&mut self, outcome: Result<(), String>, turn: &Turn<'_>) {
+        let Phase::Up(up) = &mut self.phase else { return };
         let health = &self.resource.health;
         up.check = NextCheck::Due(turn.now.after(health.every.as_duration()));
         match outcome {
@@ -329,17 +391,20 @@ impl Supervised {
 
     /// Its process ended, or could not be started: it is started again after a pause, or given up.
     fn fall(&mut self, why: String, turn: &mut Turn<'_>) {
-        let now = turn.now.monotonic;
+        // The next look at the machine tells whether it is to blame, before this comes to its limit.
+        turn.troubles.hurry(turn.now);
+        let is_machines = turn.troubles.obstacle().is_some();
         let Restart { limit, within, backoff_min, backoff_max } = self.resource.restart;
-        self.restarted_at.retain(|at| now.saturating_sub(*at) < within.as_duration());
+        let healthy = self.healthy.in_all(turn.now.monotonic);
+        self.restarted_at.retain(|at| healthy.saturating_sub(*at) < within.as_duration());
         let restarts = u32::try_from(self.restarted_at.len()).unwrap_or(u32::MAX);
         let given_up = match self.state {
             ResourceState::Failed => Some("given up, and one more try did not help".to_owned()),
             ResourceState::Starting
             | ResourceState::Healthy
             | ResourceState::Unhealthy
-            | ResourceState::Stopped => (restarts >= limit)
-                .then(|| format!("given up after {restarts} restarts within {within}")),
+            | ResourceState::Stopped => (restarts >= limit && !is_machines)
+                .then(|| format!("given up after {restarts} restarts within {within} of health")),
         };
         if let Some(given_up) = given_up {
             self.why = Some(excerpt(&format!("{given_up}: {why}")));
@@ -350,12 +415,17 @@ impl Supervised {
         self.why = Some(excerpt(&why));
         self.become_state(ResourceState::Unhealthy, turn);
         let (first, longest) = (backoff_min.as_duration(), backoff_max.as_duration());
-        let pause = turn.draws.spread(doubling(first, longest, restarts + 1)).min(longest);
+        // What weighs on the machine counts for nothing, so there is no row of pauses to grow.
+        let nth = if is_machines { u32::MAX } else { restarts.saturating_add(1) };
+        // Short of the longest, so that the spread is not cut off where it matters most: after many falls.
+        let base = doubling(first, (longest / 5 * 4).max(first), nth);
+        let pause = turn.draws.spread(base).min(longest);
         self.phase = Phase::Waiting { until: turn.now.after(pause) };
     }
 
     fn become_state(&mut self, state: ResourceState, turn: &Turn<'_>) {
         if self.state != state {
+            self.healthy.note(state, turn.now.monotonic);
             self.state = state;
             self.since = turn.now.wall;
         }
@@ -367,29 +437,4 @@ fn ended(how: &str, lines: &[String]) -> String {
         return format!("it ended with {how}, without output");
     }
     format!("it ended with {how}; its last lines:\n{}", lines.join("\n"))
-}
-
-/// The beginning and, of what is too long, the end: what happened stands first and the newest output last.
-fn excerpt(text: &str) -> String {
-    if text.len() <= OUTPUT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(OUTPUT_BYTES_MAX / 4);
-    let tail = text.ceil_char_boundary(text.len() - OUTPUT_BYTES_MAX * 3 / 4);
-    format!("{} […] {}", &text[..head], &text[tail..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_text_keeps_its_beginning_and_its_end_and_whole_characters() {
-        let text = format!("it ended with exit status 3; {}the last word", "é".repeat(5_000));
-        let short = excerpt(&text);
-        assert!(short.starts_with("it ended with exit status 3"));
-        assert!(short.ends_with("the last word"));
-        assert!(short.len() <= OUTPUT_BYTES_MAX + 10);
-        assert_eq!(excerpt("short"), "short");
-    }
 }

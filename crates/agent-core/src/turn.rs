@@ -1,13 +1,17 @@
 //! One turn of the agent: the moment, what it may draw from, and what it has decided so far.
 
-use std::collections::{BTreeMap, BTreeSet};
+use core::time::Duration;
+use std::collections::BTreeMap;
 
+use inventory::Artifact;
 use names::{BuildId, ModuleName, ResourceName};
 
 use crate::action::Action;
+use crate::builds::Builds;
 use crate::draws::{Draws, Incarnation, RunId};
 use crate::placement::Place;
 use crate::time::Now;
+use crate::troubles::Troubles;
 
 /// What the agent has going on outside of any one instance.
 #[derive(Debug)]
@@ -15,8 +19,10 @@ pub(crate) struct Ledger {
     pub(crate) draws: Draws,
     /// Whose run each run is, as long as anything can still be heard of it.
     pub(crate) homes: BTreeMap<RunId, (Place, ResourceName)>,
-    /// The installs that were asked for and are not over.
-    pub(crate) installs: BTreeSet<(ModuleName, BuildId)>,
+    /// What is being done to the builds on the disk.
+    pub(crate) builds: Builds,
+    /// What is wrong with the machine itself.
+    pub(crate) troubles: Troubles,
 }
 
 /// What every part of the agent needs to decide and to say what it decided.
@@ -25,18 +31,30 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Now,
     pub(crate) draws: &'a mut Draws,
     pub(crate) homes: &'a mut BTreeMap<RunId, (Place, ResourceName)>,
-    pub(crate) installs: &'a mut BTreeSet<(ModuleName, BuildId)>,
+    pub(crate) builds: &'a mut Builds,
+    pub(crate) troubles: &'a mut Troubles,
     pub(crate) actions: Vec<Action>,
 }
 
 impl Ledger {
-    pub(crate) fn new(incarnation: Incarnation) -> Self {
-        let draws = Draws::new(incarnation);
-        Self { draws, homes: BTreeMap::new(), installs: BTreeSet::new() }
+    pub(crate) fn new(incarnation: Incarnation, examine_every: Duration) -> Self {
+        Self {
+            draws: Draws::new(incarnation),
+            homes: BTreeMap::new(),
+            builds: Builds::default(),
+            troubles: Troubles::new(examine_every),
+        }
     }
 
     pub(crate) fn turn(&mut self, now: Now) -> Turn<'_> {
-        let Self { draws, homes, installs } = self;
-        Turn { now, draws, homes, installs, actions: Vec::new() }
+        let Self { draws, homes, builds, troubles } = self;
+        Turn { now, draws, homes, builds, troubles, actions: Vec::new() }
+    }
+}
+
+impl Turn<'_> {
+    /// Asks for a build to be brought onto the disk.
+    pub(crate) fn install(&mut self, module: ModuleName, build: BuildId, artifacts: Vec<Artifact>) {
+        self.actions.extend(self.builds.install(module, build, artifacts));
     }
 }

@@ -16,7 +16,9 @@ pub enum Severity {
 
 /// Takes lines. Cheap to clone.
 #[derive(Clone)]
-pub struct Log(Arc<dyn Fn(Severity, &str) + Send + Sync>);
+pub struct Log(Arc<Taker>);
+
+type Taker = dyn Fn(Severity, &str) + Send + Sync;
 
 impl Log {
     /// Hands each line, without its end, to `take`, which must not block.
@@ -30,7 +32,8 @@ impl Log {
         Self::new(|_, _| {})
     }
 
-    pub(crate) fn say(&self, severity: Severity, line: &str) {
+    /// Tells a line.
+    pub fn say(&self, severity: Severity, line: &str) {
         (self.0)(severity, line);
     }
 }

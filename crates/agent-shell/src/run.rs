@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Now, RunId};
+use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
 use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use wire::{Declare, Envelope};
 
 use crate::config::Config;
-use crate::desk::{Desk, ReopenError};
-use crate::log::Severity;
+use crate::desk::{Desk, NoStore, ReopenError};
+use crate::log::{Log, Severity};
 use crate::outbox::{Outbox, Statements, Subjects};
+use crate::repeats::Line;
+use crate::telling::Telling;
 use crate::work;
 
 /// Events that wait for the loop. What fills it are tasks, and a task that waits for room harms nobody.
@@ -60,8 +62,34 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     host: H,
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
-    let subjects = Subjects::of(&config.machine)?;
     let (desk, kept) = Desk::open(store, &config.machine).await?;
+    go(config, bus, (desk, kept), host, shutdown).await
+}
+
+/// The same while there is no store, for the reason `why`: what an agent before this one started goes on and is looked after
+/// as it was declared to that one, and declarations are refused. To be ended when there is a store again, so that an agent
+/// with one follows.
+///
+/// # Errors
+/// Whatever [`RunError`] says.
+pub async fn run_without_store<B: Bus, H: Host>(
+    config: Config,
+    bus: B,
+    why: String,
+    host: H,
+    shutdown: impl Future<Output = Ending> + Send,
+) -> Result<(), RunError> {
+    go(config, bus, (Desk::<NoStore>::Shut { why }, None), host, shutdown).await
+}
+
+async fn go<B: Bus, S: Store, H: Host>(
+    config: Config,
+    bus: B,
+    (desk, kept): (Desk<S>, Option<Kept>),
+    host: H,
+    shutdown: impl Future<Output = Ending> + Send,
+) -> Result<(), RunError> {
+    let subjects = Subjects::of(&config.machine)?;
     let mut requests = bus.serve(&subjects.declare.clone().into()).await?;
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
@@ -69,6 +97,8 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     let (adopted, held): (Vec<_>, Vec<_>) =
         work::adopt(&host, &config.log).await?.into_iter().unzip();
     let held: BTreeMap<RunId, H::Process> = adopted.iter().map(|one| one.run).zip(held).collect();
+    let mut telling = Telling::default();
+    say(&config.log, telling.begun(&adopted, kept.as_ref().map(|kept| kept.declaration.number)));
     let now = now(&host);
     let (agent, first) =
         Agent::new(config.core(), host.boot(), config.incarnation, kept, adopted, now);
@@ -82,11 +112,15 @@ pub async fn run<B: Bus, S: Store, H: Host>(
         inbox,
         tasks: JoinSet::new(),
         processes: held.clone(),
+        checks: BTreeMap::new(),
         questions: BTreeMap::new(),
         asked: 0,
+        telling,
         unreadable: Unreadable { count: 0, tell_at: Duration::ZERO },
     };
-    held.into_iter().for_each(|(run, process)| shell.spawn(work::end(process, run)));
+    for (run, process) in held {
+        shell.spawn(work::end(process, run));
+    }
     shell.carry_out(first).await;
 
     let mut shutdown = pin!(shutdown);
@@ -151,8 +185,11 @@ struct Shell<B, S, H: Host> {
     inbox: mpsc::Sender<Done<H::Process>>,
     tasks: JoinSet<()>,
     processes: BTreeMap<RunId, H::Process>,
+    /// The newest check of each process.
+    checks: BTreeMap<RunId, AbortHandle>,
     questions: BTreeMap<AskId, Responder>,
     asked: u64,
+    telling: Telling,
     unreadable: Unreadable,
 }
 
@@ -178,6 +215,7 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             Happened::Done(Done::Event(event)) => {
                 if let Event::Exited { run, .. } = &event {
                     self.processes.remove(run);
+                    self.checks.remove(run);
                 }
                 event
             }
@@ -188,6 +226,7 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
         };
         while self.tasks.try_join_next().is_some() {}
         let now = now(&self.host);
+        say(&self.config.log, self.telling.heard(&event, now.monotonic));
         let decision = self.agent.handle(event, now);
         self.carry_out(decision).await;
     }
@@ -195,16 +234,20 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
     /// Does what was decided, in its order: first what may be done at once, then what must land, then what follows.
     async fn carry_out(&mut self, mut decision: Decision) {
         loop {
+            let now_at = self.host.clock().monotonic;
             for action in decision.actions {
+                say(&self.config.log, self.telling.decided(&action, now_at));
                 self.act(action);
             }
             let Some(landing) = decision.land else { return };
             let how = self.desk.keep(landing.kept()).await;
+            let now = now(&self.host);
             if let Err(why) = &how {
-                let line = format!("what the agent must remember was not kept: {why}");
-                self.config.log.say(Severity::Error, &line);
+                say(&self.config.log, self.telling.not_kept(why, now.monotonic));
             }
-            decision = self.agent.landed(landing, how, now(&self.host));
+            decision = self.agent.landed(landing, how, now);
+            let held = self.agent.held().map(|held| held.number);
+            say(&self.config.log, self.telling.holds(held, self.agent.seen(), now.monotonic));
         }
     }
 
@@ -222,8 +265,9 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             }
             Action::Start { run, start } => {
                 let (host, inbox) = (self.host.clone(), self.inbox.clone());
+                let spec = work::spec(*start, self.agent.seen());
                 self.tasks.spawn(async move {
-                    let done = match host.start(&work::spec(*start)).await {
+                    let done = match host.start(&spec).await {
                         Ok(process) => Done::Up(run, process),
                         Err(error) => {
                             let obstacle = work::not_started(&error);
@@ -239,10 +283,21 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
                     self.tasks.spawn(async move { process.stop(how).await });
                 }
             }
-            Action::Check { run, check, timeout } => {
+            Action::Check { run, check, ask, timeout } => {
                 if let Some(process) = self.processes.get(&run).cloned() {
-                    self.spawn(work::check(process, run, check, timeout));
+                    let newest = self.spawn(work::check(process, run, check, ask, timeout));
+                    // What is still asked of it was given up on: checks must not pile up behind one that hangs.
+                    if let Some(overdue) = self.checks.insert(run, newest) {
+                        overdue.abort();
+                    }
                 }
+            }
+            Action::Examine => {
+                let host = self.host.clone();
+                self.spawn(async move { Event::Examined { troubles: host.troubles().await } });
+            }
+            Action::Collect { keep } => {
+                self.spawn(work::collect(self.host.clone(), keep, self.config.log.clone()));
             }
             Action::State(statement) => {
                 self.config.stated.send_replace(Some(statement.clone()));
@@ -300,13 +355,19 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
         Envelope::new(id, self.config.machine.to_string(), self.host.clock().wall, body)
     }
 
-    fn spawn(&mut self, work: impl Future<Output = Event> + Send + 'static) {
+    fn spawn(&mut self, work: impl Future<Output = Event> + Send + 'static) -> AbortHandle {
         let inbox = self.inbox.clone();
         self.tasks.spawn(async move {
             let event = work.await;
             // The loop ends only after everything that it started.
             let _ = inbox.send(Done::Event(event)).await;
-        });
+        })
+    }
+}
+
+fn say(log: &Log, lines: Vec<Line>) {
+    for line in lines {
+        log.say(line.severity, &line.text);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Slow work on the host, each piece a future that ends in what came of it.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
-use agent_core::{Adopted, Event, Obstacle, RunId, Start, VerificationId};
+use agent_core::{Adopted, CheckId, Event, Obstacle, RunId, Start, VerificationId};
 use host::{AdoptError, Bundle, Host, InstallError, Notify, Process, ProcessSpec, StartError};
-use inventory::{Check, Stop};
-use wire::UnableBecause;
+use inventory::{Check, DeclaredModule, Stop};
+use names::{BuildId, ModuleName};
+use serde::{Deserialize, Serialize};
+use wire::{Held, UnableBecause};
 
 use crate::log::{Log, Severity};
 
@@ -23,7 +26,7 @@ pub(crate) async fn verify<H: Host>(
 ) -> Event {
     let mut outcome = Ok(());
     for start in starts {
-        if let Err(error) = host.verify(&spec(start), &ours).await {
+        if let Err(error) = host.verify(&spec(start, None), &ours).await {
             outcome = Err(not_started(&error));
             break;
         }
@@ -34,11 +37,30 @@ pub(crate) async fn verify<H: Host>(
 pub(crate) async fn check<P: Process>(
     process: P,
     run: RunId,
-    check: inventory::Check,
+    check: CheckId,
+    ask: Check,
     timeout: Duration,
 ) -> Event {
-    let outcome = process.check(&check, timeout).await.map_err(|failed| failed.0);
-    Event::Checked { run, outcome }
+    let outcome = process.check(&ask, timeout).await.map_err(|failed| failed.0);
+    Event::Checked { run, check, outcome }
+}
+
+/// Removes every build but these.
+pub(crate) async fn collect<H: Host>(
+    host: H,
+    keep: BTreeSet<(ModuleName, BuildId)>,
+    log: Log,
+) -> Event {
+    let gone = host.collect(&keep).await;
+    if !gone.is_empty() {
+        let names = gone.iter().map(|(module, build)| format!("{module} {build}"));
+        let line = format!(
+            "builds that nothing needs any longer were removed: {}",
+            names.collect::<Vec<_>>().join(", ")
+        );
+        log.say(Severity::Info, &line);
+    }
+    Event::Collected
 }
 
 /// Waits until a process is gone.
@@ -48,8 +70,17 @@ pub(crate) async fn end<P: Process>(process: P, run: RunId) -> Event {
     Event::Exited { run, how: exit.to_string(), last_lines }
 }
 
-/// What a start is to a host. What it was declared as goes along, as JSON, for the agent that finds the process.
-pub(crate) fn spec(start: Start) -> ProcessSpec {
+/// What is kept with a process for the agent that finds it, as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct Words {
+    /// What it was declared as.
+    declared: DeclaredModule,
+    /// The newest declaration seen when it was started.
+    seen: Option<Held>,
+}
+
+/// What a start is to a host.
+pub(crate) fn spec(start: Start, seen: Option<Held>) -> ProcessSpec {
     let Start {
         module,
         instance,
@@ -69,7 +100,7 @@ pub(crate) fn spec(start: Start) -> ProcessSpec {
         Check::Http { .. } | Check::Tcp | Check::Exec(_) | Check::Alive(_) => Notify::Unheard,
     };
     // Without words nobody could tell what it is, and it would be stopped instead of gone on with.
-    let keepsake = serde_json::to_string(&declared).unwrap_or_default();
+    let keepsake = serde_json::to_string(&Words { declared, seen }).unwrap_or_default();
     ProcessSpec {
         module,
         instance,
@@ -96,7 +127,7 @@ pub(crate) async fn adopt<H: Host>(
     for (nth, found) in (0..).zip(host.adopt().await?) {
         let host::Adopted { module, instance, resource, execution, keepsake, process } = found;
         match serde_json::from_str(&keepsake) {
-            Ok(declared) => {
+            Ok(Words { declared, seen }) => {
                 let (run, address) = (RunId::adopted(nth), process.address());
                 let identity = process.identity().clone();
                 let known = Adopted {
@@ -106,6 +137,7 @@ pub(crate) async fn adopt<H: Host>(
                     resource,
                     execution,
                     declared,
+                    seen,
                     process: identity,
                     address,
                 };

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use host::{Bundle, Host, Process, ProcessSpec};
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -59,8 +59,14 @@ fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error
     let shim = vec![env::current_exe()?.into(), "shim".into()];
     let path = env::var_os("PATH").and_then(|path| path.into_string().ok());
     let orphan_after = Some(Duration::from_secs(60));
-    let config =
-        OsConfig { root: root.into(), artifacts: artifacts.into(), shim, path, orphan_after };
+    let config = OsConfig {
+        root: root.into(),
+        artifacts: artifacts.into(),
+        shim,
+        path,
+        bounds: Bounds::open(),
+        orphan_after,
+    };
     let size = std::fs::metadata(format!("{artifacts}/{digest}"))?.len();
     let artifact = inventory::Artifact { name: "run".parse()?, size, digest: digest.parse()? };
     let bundle = Bundle {

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agent_core::{
-    Action, Adopted, Agent, AskId, Config, Decision, Event, Incarnation, Kept, Now, Obstacle,
-    RunId, Start, VerificationId,
+    Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, Incarnation, Kept, Now,
+    Obstacle, RunId, Start, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
 use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
 use names::{BuildId, InstanceName, ModuleName};
 use wire::{
     BootId, DeclareReply, ModuleOutcome, ModuleReport, ProcessIdentity, Report, ReportReply,
-    ResourceStatement, Statement, UnableBecause,
+    ResourceStatement, Statement, Trouble, TroubleKind, UnableBecause,
 };
 
 /// Three builds of the module `blog`.
@@ -44,6 +44,10 @@ pub(crate) struct Bench {
     pub(crate) run: Option<RunId>,
     pub(crate) start: Option<Start>,
     pub(crate) verification: Option<VerificationId>,
+    /// What every look at the machine itself finds.
+    pub(crate) troubles: Vec<Trouble>,
+    /// The newest check asked for of each process.
+    checks: BTreeMap<RunId, CheckId>,
     statement: Option<Statement>,
     report: Option<Report>,
     incarnation: u64,
@@ -64,6 +68,8 @@ impl Bench {
             run: None,
             start: None,
             verification: None,
+            troubles: Vec::new(),
+            checks: BTreeMap::new(),
             statement: None,
             report: None,
             incarnation: 1,
@@ -99,8 +105,15 @@ impl Bench {
     fn follow(&mut self, mut decision: Decision) {
         loop {
             decision.actions.iter().for_each(|action| self.note(action));
+            let looks =
+                decision.actions.extract_if(.., |one| matches!(one, Action::Examine)).count();
             self.actions.append(&mut decision.actions);
-            let Some(landing) = decision.land else { return };
+            let Some(landing) = decision.land else {
+                for _ in 0..looks {
+                    self.event(Event::Examined { troubles: self.troubles.clone() });
+                }
+                return;
+            };
             if self.disk.is_ok() {
                 self.kept = Some(landing.kept().clone());
             }
@@ -115,12 +128,14 @@ impl Bench {
                 self.start = Some((**start).clone());
             }
             Action::Verify { verification, .. } => self.verification = Some(*verification),
+            Action::Check { run, check, .. } => drop(self.checks.insert(*run, *check)),
             Action::State(statement) => self.statement = Some(statement.clone()),
             Action::Report(report) => self.report = Some(report.clone()),
             Action::Answer { .. }
             | Action::Install { .. }
             | Action::Stop { .. }
-            | Action::Check { .. }
+            | Action::Examine
+            | Action::Collect { .. }
             | Action::Hello(_) => {}
         }
     }
@@ -148,6 +163,7 @@ impl Bench {
             resource: start.resource.clone(),
             execution: start.execution.clone(),
             declared: start.declared.clone(),
+            seen: self.agent.seen(),
             process: self.process(),
             address: "127.0.0.1:20001".parse().unwrap(),
         }
@@ -160,7 +176,10 @@ impl Bench {
 
     /// Time passes, and every wake on its way is kept.
     pub(crate) fn pass(&mut self, ms: u64) {
-        let end = self.now.monotonic + Duration::from_millis(ms);
+        self.pass_to(self.now.monotonic + Duration::from_millis(ms));
+    }
+
+    pub(crate) fn pass_to(&mut self, end: Duration) {
         while self.agent.wake() <= end {
             let wake = self.agent.wake().max(self.now.monotonic);
             self.move_to(wake);
@@ -230,7 +249,24 @@ impl Bench {
     }
 
     pub(crate) fn checked(&mut self, run: RunId, outcome: Result<(), &str>) {
-        self.event(Event::Checked { run, outcome: outcome.map_err(str::to_owned) });
+        self.check_answered(run, self.checks[&run], outcome);
+    }
+
+    /// The newest check asked for of a process.
+    pub(crate) fn check_of(&self, run: RunId) -> CheckId {
+        self.checks[&run]
+    }
+
+    pub(crate) fn check_answered(&mut self, run: RunId, check: CheckId, outcome: Result<(), &str>) {
+        self.event(Event::Checked { run, check, outcome: outcome.map_err(str::to_owned) });
+    }
+
+    /// From now on looks at the machine itself find this; the next one is made at once.
+    pub(crate) fn machine_has(&mut self, kinds: &[TroubleKind]) {
+        let trouble =
+            |kind: &TroubleKind| Trouble { kind: *kind, why: format!("it is {}", kind.as_str()) };
+        self.troubles = kinds.iter().map(trouble).collect();
+        self.event(Event::Examined { troubles: self.troubles.clone() });
     }
 
     pub(crate) fn exited(&mut self, run: RunId, how: &str) {
@@ -334,7 +370,13 @@ pub(crate) fn brief(action: &Action) -> Option<String> {
         }
         Action::Stop { .. } => "stop".to_owned(),
         Action::Report(report) => format!("report {}: {}", report.declaration, outcomes(report)),
-        Action::Check { .. } | Action::State(_) | Action::Hello(_) => return None,
+        Action::Collect { keep } => {
+            let keep: Vec<_> = keep.iter().map(|(module, build)| of(module, build)).collect();
+            format!("collect all but {}", keep.join(", "))
+        }
+        Action::Check { .. } | Action::Examine | Action::State(_) | Action::Hello(_) => {
+            return None;
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use inventory::Declaration;
 use proptest::prelude::*;
+use wire::TroubleKind;
 
 use crate::bench::{A, B, C, declaration, module, with_environment};
 use crate::world::{Ending, Fate, World};
@@ -29,6 +30,14 @@ command = ["./shop"]
 health = { tcp = true, every = "1s", timeout = "1s" }
 "#;
 
+/// What may be wrong with the machine itself.
+const TROUBLES: [&[TroubleKind]; 4] = [
+    &[],
+    &[TroubleKind::DiskFull],
+    &[TroubleKind::DiskReadOnly, TroubleKind::FileDamaged],
+    &[TroubleKind::FileDamaged],
+];
+
 /// One module of one declaration.
 #[derive(Debug, Clone)]
 enum Said {
@@ -41,6 +50,8 @@ enum Said {
 enum Step {
     Declare { blog: Said, shop: Said },
     Disk(Result<(), String>),
+    Machine(&'static [TroubleKind]),
+    Hello(Vec<&'static str>, u64),
     End(usize, Ending),
     Crash(usize),
     Pass(u64),
@@ -70,6 +81,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (said(), said()).prop_map(|(blog, shop)| Step::Declare { blog, shop }),
         1 => prop_oneof![Just(Ok(())), Just(Err("full".to_owned()))].prop_map(Step::Disk),
+        2 => prop::sample::select(TROUBLES.to_vec()).prop_map(Step::Machine),
+        3 => (prop::sample::subsequence(vec![A, B, C], 0..3), prop_oneof![3 => Just(0_u64), 1 => Just(1)])
+            .prop_map(|(builds, ago)| Step::Hello(builds, ago)),
         20 => (any::<usize>(), ending).prop_map(|(which, how)| Step::End(which, how)),
         3 => any::<usize>().prop_map(Step::Crash),
         6 => (1_u64..15_000).prop_map(Step::Pass),
@@ -116,6 +130,8 @@ proptest! {
                     world.look();
                 }
                 Step::Disk(disk) => world.bench.disk = disk,
+                Step::Machine(kinds) => world.machine_has(kinds),
+                Step::Hello(builds, ago) => world.answer_hello(&builds, ago),
                 Step::End(which, how) => world.end(which, how),
                 Step::Crash(which) => world.crash_one(which),
                 Step::Pass(ms) => world.pass(ms),

@@ -3,9 +3,11 @@
 
 mod adoption;
 mod bench;
+mod collection;
 mod declarations;
 mod laws;
 mod moves;
 mod reports;
 mod supervision;
+mod troubles;
 mod world;

@@ -29,7 +29,7 @@ fn applied_becomes_failed_when_it_is_given_up_before_it_was_ever_healthy() {
         unreachable!("{report:?}")
     };
     assert_eq!(instance.as_str(), "blog-1");
-    let words = "resource `web`: given up after 2 restarts within 1m: it ended with exit status 3; its last lines:\nlast words";
+    let words = "resource `web`: given up after 2 restarts within 1m of health: it ended with exit status 3; its last lines:\nlast words";
     assert_eq!(why, words);
 }
 

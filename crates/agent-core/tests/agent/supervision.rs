@@ -56,19 +56,47 @@ fn failures_count_only_after_the_start_up_time() {
 #[test]
 fn checks_of_one_process_never_overlap() {
     let mut bench = started(WEB);
-    let checks = |bench: &mut Bench| {
-        let count = bench.actions.iter().filter(|one| crate::bench::is_check(one)).count();
-        bench.actions.clear();
-        count
-    };
     assert_eq!(checks(&mut bench), 1);
-    bench.pass(60_000);
+    bench.pass(5_999);
     assert_eq!(checks(&mut bench), 0);
     bench.checked(bench.run.unwrap(), Ok(()));
     bench.pass(999);
     assert_eq!(checks(&mut bench), 0);
     bench.pass(1);
     assert_eq!(checks(&mut bench), 1);
+}
+
+/// How many checks were asked for since the last look.
+fn checks(bench: &mut Bench) -> usize {
+    let count = bench.actions.iter().filter(|one| crate::bench::is_check(one)).count();
+    bench.actions.clear();
+    count
+}
+
+#[test]
+fn a_check_that_is_never_answered_has_failed_and_a_late_answer_counts_for_nothing() {
+    let mut bench = started(WEB);
+    let run = bench.run.unwrap();
+    for _ in 0..2 {
+        check(&mut bench, Ok(()));
+    }
+    assert_eq!(bench.row().state, Healthy);
+    let late = bench.check_of(run);
+    checks(&mut bench);
+    // Its time-out and some slack pass, then a check's distance, and so once more: one at a time, and each has failed.
+    bench.pass(6_000);
+    assert_eq!(bench.row().state, Healthy, "two failures in a row are wanted");
+    bench.pass(7_000);
+    let row = bench.row();
+    assert_eq!((row.state, checks(&mut bench)), (Unhealthy, 1));
+    assert_eq!(row.why.unwrap(), "its check fails: no answer within 1s");
+    bench.pass(1_000);
+    assert_eq!(checks(&mut bench), 1);
+    check(&mut bench, Ok(()));
+    bench.check_answered(run, late, Ok(()));
+    assert_eq!(bench.row().state, Unhealthy, "one of two passes");
+    check(&mut bench, Ok(()));
+    assert_eq!(bench.row().state, Healthy);
 }
 
 #[test]
@@ -97,7 +125,7 @@ fn crash(bench: &mut Bench, times: u32, up_ms: u64) {
         check(bench, Ok(()));
         check(bench, Ok(()));
         assert_eq!(bench.row().state, Healthy);
-        bench.pass(up_ms);
+        (0..up_ms / 1_000).for_each(|_| check(bench, Ok(())));
         bench.exited(bench.run.unwrap(), "signal 11 (SEGV)");
         bench.pass(10_000);
         if bench.row().state != Failed {
@@ -114,7 +142,9 @@ fn a_good_start_does_not_reset_the_count_of_restarts() {
     assert_eq!(row.state, Failed);
     let why = row.why.unwrap();
     assert!(
-        why.starts_with("given up after 2 restarts within 1m: it ended with signal 11 (SEGV)"),
+        why.starts_with(
+            "given up after 2 restarts within 1m of health: it ended with signal 11 (SEGV)"
+        ),
         "{why}"
     );
 }
@@ -125,6 +155,44 @@ fn crashes_that_are_far_apart_never_give_it_up() {
     crash(&mut bench, 10, 60_000);
     assert_ne!(bench.row().state, Failed);
     assert_eq!(bench.row().restarts, 10);
+}
+
+#[test]
+fn only_being_healthy_makes_a_restart_old() {
+    // Each pause is longer than the time within which restarts count, and it never passes a check.
+    let slow = WEB
+        .replace("within = \"1m\", backoff = \"1s..8s\"", "within = \"3s\", backoff = \"5s..8s\"");
+    let mut bench = started(&slow);
+    for _ in 0..2 {
+        bench.exited(bench.run.unwrap(), "exit status 1");
+        assert_eq!(bench.row().state, Unhealthy);
+        bench.pass(8_000);
+        bench.started(bench.run.unwrap());
+    }
+    bench.exited(bench.run.unwrap(), "exit status 1");
+    assert_eq!(bench.row().state, Failed);
+}
+
+#[test]
+fn pauses_are_spread_and_never_longer_than_the_longest() {
+    let patient = WEB.replace("limit = 2", "limit = 100");
+    let mut bench = started(&patient);
+    let mut pauses = Vec::new();
+    for _ in 0..20 {
+        bench.exited(bench.run.unwrap(), "exit status 1");
+        bench.told();
+        let fell = bench.now.monotonic;
+        while bench.told().is_empty() {
+            bench.pass(1);
+        }
+        pauses.push((bench.now.monotonic - fell).as_millis());
+        bench.started(bench.run.unwrap());
+    }
+    assert!(pauses.iter().all(|pause| (1_000..=8_000).contains(pause)), "{pauses:?}");
+    assert!(pauses[0] < 1_500, "{pauses:?}");
+    let late = &pauses[4..];
+    assert!(late.iter().all(|pause| *pause >= 6_400), "{pauses:?}");
+    assert!(late.iter().collect::<std::collections::BTreeSet<_>>().len() > 5, "{pauses:?}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A world around an agent: it does what is decided, in any order and with any outcome, and watches the laws.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use agent_core::{Action, Event, Kept, RunId, Start};
-use inventory::{DeclaredModule, Environment};
+use agent_core::{Action, CheckId, Event, Kept, RunId, Start};
+use inventory::{DeclarationNumber, DeclaredModule, Environment};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName};
-use wire::{ResourceState, Statement, UnableBecause};
+use wire::{BuildsKept, HelloReply, ResourceState, Statement, TroubleKind, UnableBecause};
 
 use crate::bench::{Bench, obstacle};
 
@@ -15,9 +16,12 @@ enum Pending {
     Install(ModuleName, BuildId),
     Verify(agent_core::VerificationId),
     Start(RunId),
-    Check(RunId),
+    Check { run: RunId, check: CheckId, until: Duration },
     Stop(RunId),
+    Collect(Builds),
 }
+
+type Builds = BTreeSet<(ModuleName, BuildId)>;
 
 /// How something that was asked for ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +44,15 @@ pub(crate) enum Fate {
 pub(crate) struct World {
     pub(crate) bench: Bench,
     pending: Vec<Pending>,
-    installed: BTreeSet<(ModuleName, BuildId)>,
+    installed: Builds,
+    /// What the controller named last.
+    named: Builds,
     /// Every process that may be alive: from the moment it is asked for until it is heard to be gone.
     alive: BTreeMap<RunId, Start>,
     /// The executions that a declaration on the disk named when they began.
     begun: BTreeSet<ExecutionId>,
+    /// The process whose start has just ended.
+    just_started: Option<RunId>,
     /// Those that some declaration since their start did not want.
     unwanted_once: BTreeSet<RunId>,
 }
@@ -55,8 +63,10 @@ impl World {
             bench: Bench::new(),
             pending: Vec::new(),
             installed: BTreeSet::new(),
+            named: BTreeSet::new(),
             alive: BTreeMap::new(),
             begun: BTreeSet::new(),
+            just_started: None,
             unwanted_once: BTreeSet::new(),
         };
         world.look();
@@ -76,7 +86,10 @@ impl World {
             let is = |one: &Pending, stop| match one {
                 Pending::Stop(of) => *of == run && stop,
                 Pending::Start(of) => *of == run && !stop,
-                Pending::Install(..) | Pending::Verify(_) | Pending::Check(_) => false,
+                Pending::Install(..)
+                | Pending::Verify(_)
+                | Pending::Check { .. }
+                | Pending::Collect(_) => false,
             };
             let is_launching = pending.iter().any(|one| is(one, false));
             let is_stopping = pending.iter().any(|one| is(one, true));
@@ -115,8 +128,30 @@ impl World {
         self.look();
     }
 
+    /// The controller answers a hello: of `blog` these builds are to be kept, as things stood so many declarations ago.
+    pub(crate) fn answer_hello(&mut self, builds: &[&str], ago: u64) {
+        let Some(kept) = &self.bench.kept else { return };
+        let module: ModuleName = "blog".parse().unwrap();
+        let builds: BTreeSet<BuildId> = builds.iter().map(|one| one.parse().unwrap()).collect();
+        self.named = builds.iter().map(|build| (module.clone(), build.clone())).collect();
+        let under = DeclarationNumber(kept.declaration.number.0.saturating_sub(ago));
+        let keep = Some(BuildsKept { under, builds: BTreeMap::from([(module, builds)]) });
+        self.bench.event(Event::HelloAnswered(Box::new(HelloReply { declaration: None, keep })));
+        self.look();
+    }
+
+    pub(crate) fn machine_has(&mut self, kinds: &[TroubleKind]) {
+        self.bench.machine_has(kinds);
+        self.look();
+    }
+
     pub(crate) fn pass(&mut self, ms: u64) {
-        self.bench.pass(ms);
+        let end = self.bench.now.monotonic + Duration::from_millis(ms);
+        while self.bench.agent.wake() < end {
+            self.bench.pass_to(self.bench.agent.wake().max(self.bench.now.monotonic));
+            self.look();
+        }
+        self.bench.pass_to(end);
         self.look();
     }
 
@@ -140,17 +175,28 @@ impl World {
                 let outcome = outcome.map_err(obstacle);
                 self.bench.event(Event::Verified { verification, outcome });
             }
-            Pending::Start(run) if how == Ending::Well => self.bench.started(run),
+            Pending::Start(run) if how == Ending::Well => {
+                self.just_started = Some(run);
+                self.bench.started(run);
+            }
             Pending::Start(run) => {
                 self.alive.remove(&run);
                 self.bench.not_started(run);
             }
-            Pending::Check(run) => {
-                self.bench.checked(run, outcome.map_err(|_| "the script says no"));
+            Pending::Check { run, check, .. } => {
+                let outcome = outcome.map_err(|_| "the script says no");
+                self.bench.check_answered(run, check, outcome);
+            }
+            Pending::Collect(keep) => {
+                // What cannot be removed now stays.
+                let stays = |one: &(_, _)| keep.contains(one) || how == Ending::Badly;
+                self.installed.retain(stays);
+                self.bench.event(Event::Collected);
             }
             Pending::Stop(run) => self.crash(run),
         }
         self.look();
+        self.just_started = None;
     }
 
     /// Lets one of the processes that are up end by itself.
@@ -166,8 +212,7 @@ impl World {
 
     fn crash(&mut self, run: RunId) {
         self.alive.remove(&run);
-        let over =
-            |one: &Pending| matches!(one, Pending::Stop(of) | Pending::Check(of) if *of == run);
+        let over = |one: &Pending| matches!(one, Pending::Stop(of) | Pending::Check { run: of, .. } if *of == run);
         self.pending.retain(|one| !over(one));
         self.bench.exited(run, "exit status 1");
     }
@@ -175,6 +220,7 @@ impl World {
     /// Everything that is asked for ends well, for longer than what was given up waits for one more try.
     pub(crate) fn settle(&mut self) {
         self.bench.disk = Ok(());
+        self.machine_has(&[]);
         for _ in 0..400 {
             while !self.pending.is_empty() {
                 self.end(0, Ending::Well);
@@ -198,18 +244,11 @@ impl World {
                     self.pending.push(Pending::Verify(verification));
                 }
                 Action::Start { run, start } => self.start(run, *start, kept.as_ref()),
-                Action::Stop { run, .. } => {
-                    assert!(self.alive.contains_key(&run), "what is not alive is not stopped");
-                    assert!(self.unwanted_once.contains(&run), "what is wanted is not stopped");
-                    self.pending.push(Pending::Stop(run));
-                }
-                Action::Check { run, .. } => {
-                    let asked = |one: &Pending| matches!(one, Pending::Check(of) if *of == run);
-                    assert!(!self.pending.iter().any(asked), "checks of one process overlap");
-                    self.pending.push(Pending::Check(run));
-                }
+                Action::Stop { run, .. } => self.stop(run, kept.as_ref()),
+                Action::Check { run, check, timeout, .. } => self.check(run, check, timeout),
+                Action::Collect { keep } => self.collect(keep, kept.as_ref()),
                 Action::State(statement) => lists_everything(kept.as_ref(), &statement),
-                Action::Answer { .. } | Action::Report(_) | Action::Hello(_) => {}
+                Action::Answer { .. } | Action::Examine | Action::Report(_) | Action::Hello(_) => {}
             }
         }
     }
@@ -218,7 +257,41 @@ impl World {
         let asked =
             |one: &Pending| matches!(one, Pending::Install(m, b) if *m == module && *b == build);
         assert!(!self.pending.iter().any(asked), "one build is installed twice at a time");
+        let removed = self.pending.iter().any(|one| matches!(one, Pending::Collect(_)));
+        assert!(!removed, "a build is installed while builds are removed");
         self.pending.push(Pending::Install(module, build));
+    }
+
+    fn stop(&mut self, run: RunId, kept: Option<&Kept>) {
+        assert!(self.alive.contains_key(&run), "what is not alive is not stopped");
+        let start = &self.alive[&run];
+        assert!(self.unwanted_once.contains(&run), "what is wanted is not stopped");
+        // A process that is stopped as soon as it has started was let go of before.
+        let moves = self.just_started != Some(run)
+            && wanted(kept).any(|(module, one)| {
+                *module == start.module && one.instances.contains_key(&start.instance)
+            });
+        let is_held = self.bench.troubles.iter().any(|one| one.kind != TroubleKind::FileDamaged);
+        assert!(!(moves && is_held), "nothing is moved while the disk gives trouble");
+        self.pending.push(Pending::Stop(run));
+    }
+
+    fn check(&mut self, run: RunId, check: CheckId, timeout: Duration) {
+        let now = self.bench.now.monotonic;
+        let overlaps = |one: &Pending| matches!(one, Pending::Check { run: of, until, .. } if *of == run && now <= *until);
+        assert!(!self.pending.iter().any(overlaps), "checks of one process overlap");
+        self.pending.push(Pending::Check { run, check, until: now + timeout });
+    }
+
+    fn collect(&mut self, keep: Builds, kept: Option<&Kept>) {
+        let installs = |one: &Pending| matches!(one, Pending::Install(..) | Pending::Collect(_));
+        assert!(!self.pending.iter().any(installs), "builds are removed while one is installed");
+        let runs = self.alive.values().map(|one| (one.module.clone(), one.build.clone()));
+        let wanted = wanted(kept).map(|(module, one)| (module.clone(), one.build.clone()));
+        for needed in runs.chain(wanted).chain(self.named.iter().cloned()) {
+            assert!(keep.contains(&needed), "{needed:?} is collected");
+        }
+        self.pending.push(Pending::Collect(keep));
     }
 
     fn start(&mut self, run: RunId, start: Start, kept: Option<&Kept>) {

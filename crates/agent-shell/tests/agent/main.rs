@@ -3,7 +3,9 @@
 
 mod controller;
 mod declared;
+mod no_store;
 mod real;
 mod real_disks;
 mod simulated;
 mod simulated_trouble;
+mod told;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use inventory::{Artifact, DeclaredModule};
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 use names::Digest;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -47,6 +47,7 @@ impl Bed {
             artifacts: folder.path().join("artifacts"),
             shim: vec![engine().into(), "shim".into()],
             path: None,
+            bounds: Bounds::open(),
             // With its folder, whatever a test left running ends.
             orphan_after: Some(Duration::from_secs(60)),
         });
@@ -119,7 +120,7 @@ async fn a_crash_loop_is_stated_with_exit_status_and_last_lines() {
         })
         .await;
     let row = bed.controller.until_row("given up", |row| row.state == ResourceState::Failed).await;
-    assert_eq!(row.why.unwrap(), format!("given up after 2 restarts within 1m: {words}"));
+    assert_eq!(row.why.unwrap(), format!("given up after 2 restarts within 1m of health: {words}"));
     bed.controller
         .until_report("failed", |number, outcome| {
             number == 2
@@ -199,6 +200,8 @@ impl Engine {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut stated = lines.map_while(Result::ok);
         let healthy = stated.find_map(|line| line.strip_prefix("healthy ")?.parse().ok());
+        // Its other words are read as well: an engine that cannot say them would end.
+        std::thread::spawn(move || stated.for_each(drop));
         Self { child, pid: healthy.unwrap() }
     }
 

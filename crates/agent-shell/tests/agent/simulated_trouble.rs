@@ -112,7 +112,7 @@ async fn a_build_that_crashes_at_once_is_given_up_and_reported_failed() {
         unreachable!("it was waited for")
     };
     assert_eq!(instance.as_str(), "blog-1");
-    for words in ["given up after 3 restarts within 1m", "signal 11 (SEGV)", "was here"] {
+    for words in ["given up after 3 restarts within 1m of health", "signal 11 (SEGV)", "was here"] {
         assert!(why.contains(words), "{why}");
     }
     let row = controller.until_row("failed", |row| row.state == ResourceState::Failed).await;
@@ -215,7 +215,8 @@ async fn what_cannot_be_read_is_dropped_and_told_once_a_minute() {
         assert!(answer.is_err());
     }
     assert_eq!(controller.declare(runs(B, 2)).await, DeclareReply::Taken);
-    let log = lines.lock().unwrap();
+    let mut log = lines.lock().unwrap();
+    log.retain(|line| line.contains("unreadable"));
     assert_eq!(log.len(), 1, "{log:?}");
     assert!(log[0].starts_with("1 unreadable declarations dropped: the message is no envelope"));
 }
@@ -232,12 +233,12 @@ async fn a_document_that_cannot_be_read_is_not_taken_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bus_that_is_closed_for_good_ends_the_agent_and_all_it_runs() {
+async fn a_bus_that_is_closed_for_good_ends_the_agent_and_leaves_what_runs() {
     let host = machine();
     let (controller, agent) = running(&host).await;
     controller.bus.close();
     assert!(matches!(agent.task.await.unwrap(), Err(RunError::BusClosed)));
-    assert!(host.alive().is_empty());
+    assert_eq!(host.alive().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,9 +12,17 @@ impl<'a> Disk<'a> {
     /// A file system of its own, of 4 MiB. `None` for who is not root: then nothing can be mounted, and the test has nothing
     /// to say.
     pub(crate) fn mount(at: &'a Path) -> Option<Self> {
+        Self::mount_with("size=4m", at)
+    }
+
+    /// The same, as large as its options say.
+    pub(crate) fn mount_with(options: &str, at: &'a Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
-        let mounted = mount(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], at);
-        mounted.then_some(Self(at))
+        mount(&["-t", "tmpfs", "-o", options, "tmpfs"], at).then_some(Self(at))
+    }
+
+    pub(crate) fn remount(&self, options: &str) {
+        assert!(mount(&["-o", &format!("remount,{options}")], self.0));
     }
 
     /// Makes a folder one that nobody can write to, root neither. `None` for who is not root.

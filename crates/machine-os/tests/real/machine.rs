@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use host::{Adopted, Bundle, Host, InstallError, Notify, Process, ProcessSpec};
 use inventory::{Artifact, Signal, Span, Stop};
-use machine_os::{OsConfig, OsHost, OsProcess};
+use machine_os::{Bounds, OsConfig, OsHost, OsProcess};
 use names::Digest;
 use rustix::process::{Pid, kill_process};
 use sha2::{Digest as _, Sha256};
@@ -73,13 +73,17 @@ impl Machine {
 }
 
 pub(crate) fn open(folder: &Path, root: &Path) -> OsHost {
+    open_within(Bounds::open(), folder, root)
+}
+
+pub(crate) fn open_within(bounds: Bounds, folder: &Path, root: &Path) -> OsHost {
     let artifacts = folder.join("artifacts");
     fs::create_dir_all(&artifacts).unwrap();
     let shim = vec![program().into(), "shim".into()];
     // With its folder, whatever a test left running ends.
     let orphan_after = Some(Duration::from_secs(60));
     let root = root.to_owned();
-    OsHost::open(OsConfig { root, artifacts, shim, path: None, orphan_after }).unwrap()
+    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, orphan_after }).unwrap()
 }
 
 /// The example `machine`, which is built with the tests and lies beside them.

@@ -2,10 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
 
 mod adoption;
+mod bounds;
 mod checks;
+mod collection;
 mod disk;
 mod installs;
 mod killed;
+mod room;
+
 mod machine;
 mod processes;
 mod shims;

@@ -12,7 +12,7 @@ use crate::machine::{
 };
 use host::{CheckFailed, Exit, Host, Notify, Process, ProcessSpec};
 use inventory::{Check, Limits};
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -69,6 +69,7 @@ fn hasty(machine: &Machine) -> OsHost {
         artifacts: machine.folder.path().join("artifacts"),
         shim: vec![program().into(), "shim".into()],
         path: None,
+        bounds: Bounds::open(),
         orphan_after: Some(Duration::from_millis(300)),
     };
     OsHost::open(config).unwrap()

@@ -1,11 +1,9 @@
 //! Reads `health`.
 
+use toml_fields::{Field, Found, Reported, list};
+
 use super::{COUNT, command, some_time, time};
-use crate::manifest::{
-    fault::{Found, Reported, list},
-    field::Field,
-    model::{Check, Health},
-};
+use crate::manifest::model::{Check, Health};
 
 type ReadCheck = fn(Field, &mut Found) -> Result<Check, Reported>;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Whether tones are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub enum Paint {
     /// As text alone.
     Plain,
     /// With the colours of a terminal.
@@ -13,12 +13,18 @@ pub(crate) enum Paint {
 
 /// What a word means for whoever reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
+    /// Nothing besides.
     Plain,
+    /// All is as it should be.
     Good,
+    /// It is under way.
     Busy,
+    /// Something is wrong.
     Bad,
+    /// It matters less.
     Faint,
+    /// It matters more.
     Strong,
 }
 
@@ -38,7 +44,8 @@ impl Tone {
 
 impl Paint {
     /// The text in its tone.
-    pub(crate) fn tone(self, tone: Tone, text: impl fmt::Display) -> String {
+    #[must_use]
+    pub fn tone(self, tone: Tone, text: impl fmt::Display) -> String {
         match (self, tone.code()) {
             (Self::Ansi, Some(code)) => format!("\x1b[{code}m{text}\x1b[0m"),
             (Self::Ansi, None) | (Self::Plain, _) => text.to_string(),
@@ -47,34 +54,39 @@ impl Paint {
 }
 
 /// A text that others wrote, fit for a terminal: no character of it can move the cursor or change a colour.
-pub(crate) fn harmless(text: &str) -> String {
+#[must_use]
+pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// One line, in pieces of one tone each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line(Vec<(Tone, String)>);
+pub struct Line(Vec<(Tone, String)>);
 
 impl Line {
     /// With one more piece; what others wrote is made harmless.
-    pub(crate) fn and(mut self, tone: Tone, text: impl ToString) -> Self {
+    #[must_use]
+    pub fn and(mut self, tone: Tone, text: impl ToString) -> Self {
         self.0.push((tone, harmless(&text.to_string())));
         self
     }
 
     /// How many characters it has.
-    pub(crate) fn width(&self) -> usize {
+    #[must_use]
+    pub fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| text.chars().count()).sum()
     }
 
     /// With another line right behind it.
-    pub(crate) fn followed_by(mut self, other: Self) -> Self {
+    #[must_use]
+    pub fn followed_by(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
     /// With another line behind it, which is filled up to a width if more follows it later.
-    pub(crate) fn joined(mut self, other: &Self, width: usize) -> Self {
+    #[must_use]
+    pub fn joined(mut self, other: &Self, width: usize) -> Self {
         let gap = self.width().next_multiple_of(width) - self.width();
         if gap > 0 {
             self.0.push((Tone::Plain, " ".repeat(gap)));
@@ -84,12 +96,14 @@ impl Line {
     }
 
     /// The whole line.
-    pub(crate) fn render(&self, paint: Paint) -> String {
+    #[must_use]
+    pub fn render(&self, paint: Paint) -> String {
         self.0.iter().map(|(tone, text)| paint.tone(*tone, text)).collect()
     }
 
     /// At most so many characters of it; one that is cut says so.
-    pub(crate) fn cut(mut self, width: usize) -> Self {
+    #[must_use]
+    pub fn cut(mut self, width: usize) -> Self {
         if self.width() <= width {
             return self;
         }

@@ -1,40 +1,43 @@
-//! Fields of a manifest while they are read: each read either gives a value or has collected why not.
+//! Fields while they are read: each read either gives a value or has collected why not.
 
 use core::{fmt::Display, ops::RangeInclusive, str::FromStr};
 use std::collections::BTreeMap;
 
-use super::{
+use crate::excerpt;
+use crate::{
     fault::{Found, Reported, Wrong, list},
     nearest::nearest,
     raw::{Node, Value},
 };
-use crate::text::excerpt;
 
 /// A value that is there.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) spot: Spot,
+pub struct Field {
+    /// Where it is.
+    pub spot: Spot,
     value: Value,
 }
 
 /// Where something is: the path of its field, and its offset in the file.
 #[derive(Debug, Clone)]
-pub(super) struct Spot {
-    pub(super) path: String,
+pub struct Spot {
+    /// The path of the field, for example `resource[0].health.every`; empty for the file as a whole.
+    pub path: String,
     at: Option<usize>,
 }
 
 /// A table whose fields are asked for one by one; what nobody asked for is unknown.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) spot: Spot,
+pub struct Table {
+    /// Where it is.
+    pub spot: Spot,
     fields: BTreeMap<String, (Option<usize>, Node)>,
     asked: Vec<&'static str>,
 }
 
 impl Spot {
     /// Collects that what is here breaks a rule.
-    pub(super) fn wrong(&self, found: &mut Found, why: impl Into<String>) -> Reported {
+    pub fn wrong(&self, found: &mut Found, why: impl Into<String>) -> Reported {
         found.report(self.at, self.path.as_str(), Wrong::Value(why.into()))
     }
 
@@ -51,7 +54,7 @@ impl Spot {
 
 impl Field {
     /// The file as a whole.
-    pub(super) fn root(node: Node) -> Self {
+    pub(crate) fn root(node: Node) -> Self {
         Self::new(String::new(), node)
     }
 
@@ -63,8 +66,14 @@ impl Field {
         found.report(self.spot.at, self.spot.path, Wrong::Kind { wanted, found: self.value.kind() })
     }
 
+    /// Whether it is a list: for a field that may also be a text.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        matches!(self.value, Value::List(_))
+    }
+
     /// Its fields, to be asked for by name.
-    pub(super) fn table(self, found: &mut Found) -> Result<Table, Reported> {
+    pub fn table(self, found: &mut Found) -> Result<Table, Reported> {
         let Value::Table(entries) = self.value else {
             return Err(self.of_another_kind(found, "a table"));
         };
@@ -79,7 +88,7 @@ impl Field {
     }
 
     /// Its items, each read in the same way. All of them are read, also when one is wrong.
-    pub(super) fn items<T>(
+    pub fn items<T>(
         self,
         found: &mut Found,
         wanted: &'static str,
@@ -95,7 +104,7 @@ impl Field {
     }
 
     /// Its fields under whatever names they have. All of them are read, also when one is wrong.
-    pub(super) fn entries<T>(
+    pub fn entries<T>(
         self,
         found: &mut Found,
         mut read: impl FnMut(&str, Field, &mut Found) -> Result<T, Reported>,
@@ -112,7 +121,7 @@ impl Field {
     }
 
     /// A text without NUL, which no argument and no variable of a process can carry.
-    pub(super) fn text(self, found: &mut Found) -> Result<String, Reported> {
+    pub fn text(self, found: &mut Found) -> Result<String, Reported> {
         self.checked(found, "a text in quotes", |text| {
             if text.contains('\0') {
                 return Err("must not have a NUL character".to_owned());
@@ -122,14 +131,14 @@ impl Field {
     }
 
     /// What its text stands for.
-    pub(super) fn parsed<T: FromStr<Err: Display>>(self, found: &mut Found) -> Result<T, Reported> {
+    pub fn parsed<T: FromStr<Err: Display>>(self, found: &mut Found) -> Result<T, Reported> {
         self.checked(found, "a text in quotes", |text| {
             text.parse().map_err(|error: T::Err| error.to_string())
         })
     }
 
     /// What `check` makes of its text; `wanted` is said where it is no text.
-    pub(super) fn checked<T>(
+    pub fn checked<T>(
         self,
         found: &mut Found,
         wanted: &'static str,
@@ -142,11 +151,7 @@ impl Field {
     }
 
     /// The choice whose word its text is.
-    pub(super) fn choice<T: Copy>(
-        self,
-        found: &mut Found,
-        choices: &[(&str, T)],
-    ) -> Result<T, Reported> {
+    pub fn choice<T: Copy>(self, found: &mut Found, choices: &[(&str, T)]) -> Result<T, Reported> {
         self.checked(found, "a text in quotes", |text| {
             let chosen = choices.iter().find(|(word, _)| *word == text);
             chosen.map(|(_, choice)| *choice).ok_or_else(|| {
@@ -157,7 +162,7 @@ impl Field {
     }
 
     /// A number of the range.
-    pub(super) fn whole<T: TryFrom<i64>>(
+    pub fn whole<T: TryFrom<i64>>(
         self,
         found: &mut Found,
         range: RangeInclusive<i64>,
@@ -175,7 +180,7 @@ impl Field {
     }
 
     /// True or false.
-    pub(super) fn truth(self, found: &mut Found) -> Result<bool, Reported> {
+    pub fn truth(self, found: &mut Found) -> Result<bool, Reported> {
         let Value::Truth(truth) = self.value else {
             return Err(self.of_another_kind(found, "true or false"));
         };
@@ -185,14 +190,14 @@ impl Field {
 
 impl Table {
     /// The field of this name, if it is there.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Field> {
+    pub fn take(&mut self, key: &'static str) -> Option<Field> {
         self.asked.push(key);
         let (_, node) = self.fields.remove(key)?;
         Some(Field::new(self.spot.path_of(key), node))
     }
 
     /// The field of this name, which must be there.
-    pub(super) fn required<T>(
+    pub fn required<T>(
         &mut self,
         found: &mut Found,
         (key, wanted): (&'static str, &'static str),
@@ -207,7 +212,7 @@ impl Table {
     }
 
     /// The field of this name, or `None` where it is not there.
-    pub(super) fn optional<T>(
+    pub fn optional<T>(
         &mut self,
         found: &mut Found,
         key: &'static str,
@@ -217,7 +222,7 @@ impl Table {
     }
 
     /// The field of this name, or the default where it is not there.
-    pub(super) fn or<T>(
+    pub fn or<T>(
         &mut self,
         found: &mut Found,
         (key, default): (&'static str, T),
@@ -227,7 +232,7 @@ impl Table {
     }
 
     /// Collects every field that nobody asked for. Each reader of a table ends with this.
-    pub(super) fn finish(mut self, found: &mut Found) {
+    pub fn finish(mut self, found: &mut Found) {
         for (key, (at, _)) in core::mem::take(&mut self.fields) {
             let wrong = Wrong::UnknownKey {
                 nearest: nearest(&key, &self.asked),

@@ -1,7 +1,6 @@
 //! The raw layer: a tree of values with their places, whether they came as TOML or as JSON.
 //!
-//! Serde's derived readers stop at the first fault. So both formats are read into this tree, which takes anything, and one
-//! reader walks it and collects every fault.
+//! It takes anything: what is wrong with it is for a reader to find.
 
 use core::fmt;
 
@@ -16,29 +15,29 @@ use toml::{
 
 /// A value and where it is in its file, in bytes; `None` for JSON.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) at: Option<usize>,
-    pub(super) value: Value,
+pub struct Node {
+    pub(crate) at: Option<usize>,
+    pub(crate) value: Value,
 }
 
-/// A value of one of the kinds that a manifest has.
+/// A value of one of the kinds that a file of ours has.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     Whole(i64),
     Truth(bool),
     List(Vec<Node>),
     Table(Vec<Entry>),
-    /// What no field of a manifest may be, in words.
+    /// What no field may be, in words.
     Foreign(&'static str),
 }
 
 /// A field of a table.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) key_at: Option<usize>,
-    pub(super) node: Node,
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_at: Option<usize>,
+    pub(crate) node: Node,
 }
 
 const TOO_LARGE: &str = "a number that is too large";
@@ -46,7 +45,7 @@ const FRACTION: &str = "a number with a fraction";
 
 impl Value {
     /// What it is, in words.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
             Self::Whole(_) => "a number",
@@ -60,7 +59,7 @@ impl Value {
 
 impl Node {
     /// The tree of a whole TOML file.
-    pub(super) fn of_toml(file: Spanned<DeTable<'_>>) -> Self {
+    pub(crate) fn of_toml(file: Spanned<DeTable<'_>>) -> Self {
         Self { at: Some(file.span().start), value: Value::Table(entries(file.into_inner())) }
     }
 }
@@ -104,7 +103,7 @@ impl<'de> Visitor<'de> for AnyValue {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a manifest")
+        f.write_str("a table of fields")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {

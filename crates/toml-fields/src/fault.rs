@@ -1,15 +1,15 @@
-//! What is wrong with a manifest: every fault of it, each with its place.
+//! What is wrong with a file: every fault of it, each with its place.
 
 use core::fmt;
 
-/// All that is wrong with one manifest; at least one fault, in the order of the file.
+/// All that is wrong with one file; at least one fault, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults(Vec<Fault>);
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where, in a file; `None` for a manifest that came as JSON.
+    /// Where, in a file; `None` for what came as JSON.
     pub place: Option<Place>,
     /// Which field, for example `resource[0].health.every`; empty when it is the file as a whole.
     pub path: String,
@@ -70,7 +70,7 @@ fn suggest(nearest: Option<&str>, allowed: &[&str]) -> String {
 }
 
 /// `a`, `b` and `c`
-pub(super) fn list(words: &[&str]) -> String {
+pub fn list(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
         Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -136,26 +136,21 @@ impl fmt::Display for Fault {
 
 /// Faults while they are collected.
 #[derive(Debug, Default)]
-pub(super) struct Found(Vec<(Option<usize>, String, Wrong)>);
+pub struct Found(Vec<(Option<usize>, String, Wrong)>);
 
 /// The proof that a fault was collected: whoever holds one has no value to give and need not say why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reported(());
+pub struct Reported(());
 
 impl Found {
     /// Collects a fault; `at` is its offset in the file, in bytes.
-    pub(super) fn report(
-        &mut self,
-        at: Option<usize>,
-        path: impl Into<String>,
-        wrong: Wrong,
-    ) -> Reported {
+    pub fn report(&mut self, at: Option<usize>, path: impl Into<String>, wrong: Wrong) -> Reported {
         self.0.push((at, path.into(), wrong));
         Reported(())
     }
 
     /// The value, if nothing was found wrong with it.
-    pub(super) fn settle<T>(self, value: Result<T, Reported>, file: &str) -> Result<T, Faults> {
+    pub(crate) fn settle<T>(self, value: Result<T, Reported>, file: &str) -> Result<T, Faults> {
         match value {
             Ok(value) if self.0.is_empty() => Ok(value),
             Ok(_) | Err(Reported(())) => Err(self.into_faults(file)),

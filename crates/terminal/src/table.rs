@@ -4,44 +4,50 @@ use crate::paint::{Paint, Tone, harmless};
 
 /// A table: a heading and rows.
 #[derive(Debug)]
-pub(crate) struct Table<const COLUMNS: usize> {
+pub struct Table<const COLUMNS: usize> {
     heading: [&'static str; COLUMNS],
     rows: Vec<[Cell; COLUMNS]>,
 }
 
 /// What stands in one place of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     tone: Tone,
 }
 
 impl Cell {
-    pub(crate) fn new(tone: Tone, text: impl ToString) -> Self {
+    /// A text with a tone; what others wrote is made harmless.
+    pub fn new(tone: Tone, text: impl ToString) -> Self {
         Self { text: harmless(&text.to_string()), tone }
     }
 
-    pub(crate) fn plain(text: impl ToString) -> Self {
+    /// A text as it is.
+    pub fn plain(text: impl ToString) -> Self {
         Self::new(Tone::Plain, text)
     }
 
     /// What is known, or a dash.
-    pub(crate) fn known(text: Option<impl ToString>) -> Self {
+    pub fn known(text: Option<impl ToString>) -> Self {
         text.map_or_else(|| Self::new(Tone::Faint, "-"), Self::plain)
     }
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub(crate) fn new(heading: [&'static str; COLUMNS]) -> Self {
+    /// One without rows.
+    #[must_use]
+    pub fn new(heading: [&'static str; COLUMNS]) -> Self {
         Self { heading, rows: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, row: [Cell; COLUMNS]) {
+    /// Adds a row.
+    pub fn row(&mut self, row: [Cell; COLUMNS]) {
         self.rows.push(row);
     }
 
     /// The lines, or the sentence that says why there are none.
-    pub(crate) fn render(&self, paint: Paint, empty: &str) -> String {
+    #[must_use]
+    pub fn render(&self, paint: Paint, empty: &str) -> String {
         if self.rows.is_empty() {
             return empty.to_owned();
         }

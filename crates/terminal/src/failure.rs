@@ -18,7 +18,7 @@ pub enum ExitStatus {
     Refused = 3,
     /// The release that was waited for did not pass its gate.
     GateFailed = 4,
-    /// No controller answers.
+    /// Nobody answers who was asked: the controller, or a machine's engine.
     Unreachable = 5,
 }
 
@@ -28,28 +28,46 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
+impl ExitStatus {
+    /// Says what clap has to say of a command line: help on stdout, and that is success; anything else on stderr.
+    #[must_use]
+    pub fn of_usage(error: &clap::Error) -> Self {
+        // Nobody is left to be told that nobody can be told.
+        let _ = error.print();
+        if error.use_stderr() { Self::Usage } else { Self::Done }
+    }
+}
+
 /// Why a command did not do what was asked; the kind decides the exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) kind: FailureKind,
+pub struct Failure {
+    /// Which sort of failure it is.
+    pub kind: FailureKind,
     /// What, and why.
-    pub(crate) message: String,
+    pub message: String,
     /// What to do about it.
-    pub(crate) hints: Vec<String>,
+    pub hints: Vec<String>,
 }
 
 /// The kinds of failures: each exit status but that of success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FailureKind {
+pub enum FailureKind {
+    /// It was tried and did not succeed.
     Failed,
+    /// It makes no sense as it was given.
     Usage,
+    /// A rule forbids it.
     Refused,
+    /// A gate did not pass.
     GateFailed,
+    /// Nobody answers who could do it.
     Unreachable,
 }
 
 impl FailureKind {
-    pub(crate) fn exit_status(self) -> ExitStatus {
+    /// The exit status that says so.
+    #[must_use]
+    pub fn exit_status(self) -> ExitStatus {
         match self {
             Self::Failed => ExitStatus::Failed,
             Self::Usage => ExitStatus::Usage,
@@ -61,22 +79,24 @@ impl FailureKind {
 }
 
 impl Failure {
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+    /// A failure without hints.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hints: Vec::new() }
     }
 
     /// Of the kind that most are: it was tried and did not succeed.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
+    pub fn failed(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Failed, message)
     }
 
     /// What was being done, and the error that ended it with everything behind it.
-    pub(crate) fn because(what: impl fmt::Display, error: &dyn Error) -> Self {
+    pub fn because(what: impl fmt::Display, error: &dyn Error) -> Self {
         Self::failed(format!("{what}: {}", chain(error)))
     }
 
     /// With one more thing to do about it.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
@@ -94,7 +114,8 @@ impl From<Refusal> for Failure {
 }
 
 /// An error and what is behind it, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

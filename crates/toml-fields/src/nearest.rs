@@ -1,8 +1,8 @@
 //! Which known key a mistyped one was probably meant to be.
 
 /// The known key nearest to this one, if any is near: it begins like it, or few letters differ.
-pub(super) fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    // No key of a manifest is half as long; a longer one is no mistyped one, and comparing costs the product of both.
+pub(crate) fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    // No key of ours is half as long; a longer one is no mistyped one, and comparing costs the product of both.
     const LENGTH_MAX: usize = 40;
     if key.len() > LENGTH_MAX {
         return None;

@@ -2,32 +2,42 @@
 
 use std::io::{self, Write, stderr, stdin, stdout};
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::{
-    command_line::Format,
-    failure::Failure,
+    failure::{ExitStatus, Failure},
     paint::{Paint, Tone, harmless},
     surroundings::Surroundings,
 };
 
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
 /// How this run of the program speaks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Output {
-    pub(crate) format: Format,
+pub struct Output {
+    /// In which form.
+    pub format: Format,
     /// For data.
-    pub(crate) data: Paint,
+    pub data: Paint,
     /// For what happens meanwhile.
-    pub(crate) status: Paint,
+    pub status: Paint,
     /// Whether a display that is drawn over itself has a place.
-    pub(crate) live: Live,
+    pub live: Live,
     /// Whether somebody can be asked.
-    pub(crate) asks: Asks,
+    pub asks: Asks,
 }
 
 /// Whether what happens meanwhile is drawn over itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Live {
+pub enum Live {
     /// On a terminal.
     Drawn,
     /// Line by line.
@@ -36,7 +46,7 @@ pub(crate) enum Live {
 
 /// Whether there is a person to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub enum Asks {
     /// At a terminal.
     Person,
     /// A script: whatever must be confirmed needs its flag.
@@ -44,7 +54,9 @@ pub(crate) enum Asks {
 }
 
 impl Output {
-    pub(crate) fn new(format: Format, surroundings: &Surroundings) -> Self {
+    /// Speaks in this form, with colours where they are wanted and seen.
+    #[must_use]
+    pub fn new(format: Format, surroundings: Surroundings) -> Self {
         let terminal = surroundings.terminal;
         let paint = |is_terminal: bool| {
             if is_terminal && !surroundings.no_colour { Paint::Ansi } else { Paint::Plain }
@@ -55,7 +67,7 @@ impl Output {
     }
 
     /// Writes the answer: as JSON, or as the text that is made of it for people.
-    pub(crate) fn answer<T: Serialize>(
+    pub fn answer<T: Serialize>(
         &self,
         data: &T,
         text: impl FnOnce(&T, Paint) -> String,
@@ -69,20 +81,28 @@ impl Output {
         Self::said(writeln!(stdout().lock(), "{text}"), "the standard output")
     }
 
+    /// Writes one line of data, and says whether anybody still reads.
+    pub fn line(&self, text: &str) -> Result<Reader, Failure> {
+        match writeln!(stdout().lock(), "{text}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+            other => Self::said(other, "the standard output").map(|()| Reader::Listens),
+        }
+    }
+
     /// Says what happens meanwhile, in a line.
-    pub(crate) fn status(&self, line: &str) {
+    pub fn status(&self, line: &str) {
         // Nobody is left to be told that nobody can be told.
         let _ = writeln!(stderr().lock(), "{line}");
     }
 
     /// Draws on the terminal, without an end of line.
-    pub(crate) fn draw(&self, text: &str) {
+    pub fn draw(&self, text: &str) {
         let mut stderr = stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
     /// Says why the command did not do what was asked, and what to do.
-    pub(crate) fn failure(&self, failure: &Failure) {
+    pub fn failure(&self, failure: &Failure) {
         let Failure { kind: _, message, hints } = failure;
         // It can hold what others wrote, such as the last lines of a program that was released.
         let message = message.lines().map(harmless).collect::<Vec<_>>().join("\n");
@@ -92,8 +112,20 @@ impl Output {
         }
     }
 
+    /// Says why a command did not do what was asked, if it did not, and how it ends then.
+    #[must_use]
+    pub fn ended(&self, outcome: Result<(), Failure>) -> ExitStatus {
+        match outcome {
+            Ok(()) => ExitStatus::Done,
+            Err(failure) => {
+                self.failure(&failure);
+                failure.kind.exit_status()
+            }
+        }
+    }
+
     /// Asks the person at the terminal; only `y` or `yes` is a yes.
-    pub(crate) fn confirm(&self, question: &str) -> Result<Confirmed, Failure> {
+    pub fn confirm(&self, question: &str) -> Result<Confirmed, Failure> {
         self.draw(&format!("{question} [y/N] "));
         let mut line = String::new();
         stdin()
@@ -113,9 +145,20 @@ impl Output {
     }
 }
 
+/// Whether anybody still reads what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Somebody may.
+    Listens,
+    /// Whoever read has read enough, as `head` does.
+    Gone,
+}
+
 /// What a person answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confirmed {
+pub enum Confirmed {
+    /// To do it.
     Yes,
+    /// To leave it.
     No,
 }
