@@ -101,7 +101,25 @@ const CRATES: &[Crate] = &[
         &["names", "inventory", "wire", "agent-core", "bus", "store", "host"],
     ),
     row("terminal", Layer::Surface, Library::Std, &["wire"]),
-    row("controller", Layer::Binary, Library::Std, EVERYTHING_BUT_PROGRAMS),
+    row(
+        "node-agent",
+        Layer::Carried,
+        Library::Std,
+        &[
+            "names",
+            "inventory",
+            "toml-fields",
+            "wire",
+            "store",
+            "host",
+            "store-sled",
+            "bus-socket",
+            "machine-os",
+            "agent-shell",
+            "terminal",
+        ],
+    ),
+    row("controller", Layer::Binary, Library::Std, EVERYTHING_A_PROGRAM_IS_OF),
     row(
         "vector-replay",
         Layer::Development,
@@ -112,7 +130,7 @@ const CRATES: &[Crate] = &[
 ];
 
 /// What a program for users is wired from.
-const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
+const EVERYTHING_A_PROGRAM_IS_OF: &[&str] = &[
     "names",
     "gate-judge",
     "toml-fields",
@@ -130,6 +148,7 @@ const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
     "controller-shell",
     "agent-shell",
     "terminal",
+    "node-agent",
 ];
 
 const fn row(

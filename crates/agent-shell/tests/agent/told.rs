@@ -34,9 +34,9 @@ const NIGHT: [&str; 17] = [
     "warning blog-1/web (process 1002) ended with exit status 3; its last lines: web of build 9G5FAC was here",
     "info blog-1/web runs build abc 9G5FAC as process 1003 on 127.0.0.1:20004",
     "warning blog-1/web (process 1003) ended with exit status 3; its last lines: web of build 9G5FAC was here",
-    "error blog-1/web does not run: given up after 3 restarts within 1m: it ended with exit status 3; \
+    "error blog-1/web does not run: given up after 3 restarts within 1m of health: it ended with exit status 3; \
      its last lines: web of build 9G5FAC was here",
-    "error declaration 3: blog failed on blog-1: resource `web`: given up after 3 restarts within 1m: \
+    "error declaration 3: blog failed on blog-1: resource `web`: given up after 3 restarts within 1m of health: \
      it ended with exit status 3; its last lines: web of build 9G5FAC was here",
 ];
 

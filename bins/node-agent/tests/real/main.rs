@@ -1,0 +1,6 @@
+//! The real program, with real processes, sockets and disks, and a test in the place of the controller.
+
+mod bus;
+mod commands;
+mod life;
+mod machine;
