@@ -49,7 +49,10 @@ pub enum Notify {
     /// It is given no way to.
     Unheard,
     /// It is heard: [`Check::Notify`] asks whether it has said so.
-    Heard,
+    Heard {
+        /// How often it must give a sign of life, which it is told.
+        watchdog: Option<Duration>,
+    },
 }
 
 /// A process that an earlier holder of the host started, and everything that is known of it.

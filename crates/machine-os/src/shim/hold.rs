@@ -65,9 +65,10 @@ fn prepared(
     };
     let ears = match errand.notify {
         Notify::Unheard => None,
-        Notify::Heard => {
+        Notify::Heard { watchdog } => {
             let uid = errand.user.map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
-            let ears = Ears::open(&format!("bellwether-{}.{}", shim.pid, shim.started), uid);
+            let name = format!("bellwether-{}.{}", shim.pid, shim.started);
+            let ears = Ears::open(&name, uid, watchdog);
             Some(ears.map_err(|error| format!("it could not be heard: {error}"))?)
         }
     };
@@ -160,7 +161,7 @@ fn spawn(errand: &Errand, shim: Who, ears: Option<&Ears>) -> Result<(PipeReader,
         .env_clear()
         .envs(&errand.environment)
         .env(MARK, format!("{}.{}", shim.pid, shim.started))
-        .envs(ears.map(|ears| ("NOTIFY_SOCKET", ears.address())))
+        .envs(ears.map(Ears::environment).unwrap_or_default())
         .current_dir(&errand.folder)
         .stdin(Stdio::null())
         .stdout(out)

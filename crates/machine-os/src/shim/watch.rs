@@ -215,7 +215,7 @@ impl Watch<'_> {
 
     fn status(&self) -> Fact {
         match &self.ears {
-            Some(ears) => Fact::Status { readiness: ears.readiness, words: ears.words.clone() },
+            Some(ears) => ears.status(),
             None => Fact::Status { readiness: Readiness::NotReady, words: String::new() },
         }
     }

@@ -11,6 +11,7 @@ use names::Digest;
 use rustix::process::{Pid, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
 
@@ -117,13 +118,29 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
-/// Waits for a fact, at most ten seconds: a deadline for what never becomes true, not a time that anything takes.
+/// How long a fact is waited for: a deadline for what never becomes true, not a time that anything takes.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+/// Waits for a fact.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..1_000 {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
         if let Some(found) = look() {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("this never became true: {what}")
+}
+
+/// Waits for a fact that is asked for.
+pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
+        if is_so().await {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
     }
     unreachable!("this never became true: {what}")
 }
@@ -136,14 +153,10 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The numbers that a script wrote, one a line, once there are as many as wanted.
 pub(crate) async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
-    for _ in 0..1_000 {
-        let lines = process.last_lines().await;
-        if lines.len() >= count {
-            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    unreachable!("the script did not say {count} numbers")
+    let said = async || process.last_lines().await.len() >= count;
+    eventually("the script said its numbers", said).await;
+    let lines = process.last_lines().await;
+    lines.iter().map(|line| line.trim().parse().unwrap()).collect()
 }
 
 /// The shim of a process: whose child it is.
@@ -159,4 +172,11 @@ pub(crate) fn kill(pid: u32) {
 /// Waits until none of these processes is there.
 pub(crate) async fn until_gone(pids: &[u32]) {
     until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+/// The processes whose place is below a folder.
+pub(crate) fn count_in(folder: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(folder)).count()
 }

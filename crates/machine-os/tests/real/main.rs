@@ -7,5 +7,6 @@ mod disk;
 mod installs;
 mod killed;
 mod machine;
+mod notify;
 mod processes;
 mod shims;
