@@ -15,6 +15,8 @@ pub(crate) enum Order {
     Stop { signal: i32, grace: Duration },
     /// Kill the whole tree.
     Kill,
+    /// Nothing more: the engine knows how it ended, and sees to the rest.
+    Heard,
     /// Say what the workload says of itself.
     Status,
     /// Say its last lines.
@@ -59,6 +61,7 @@ impl fmt::Display for Order {
             Self::Go => out.write_str("go"),
             Self::Stop { signal, grace } => write!(out, "stop {signal} {}", grace.as_millis()),
             Self::Kill => out.write_str("kill"),
+            Self::Heard => out.write_str("heard"),
             Self::Status => out.write_str("status"),
             Self::Lines => out.write_str("lines"),
         }
@@ -73,6 +76,7 @@ impl FromStr for Order {
         match words[..] {
             ["go"] => Ok(Self::Go),
             ["kill"] => Ok(Self::Kill),
+            ["heard"] => Ok(Self::Heard),
             ["status"] => Ok(Self::Status),
             ["lines"] => Ok(Self::Lines),
             ["stop", signal, grace] => {
@@ -97,6 +101,8 @@ impl fmt::Display for Fact {
                 match exit {
                     Exit::Status(status) => write!(out, "exited code {status}")?,
                     Exit::Signal(number) => write!(out, "exited signal {number}")?,
+                    Exit::OutOfMemory => out.write_str("exited out-of-memory 9")?,
+                    Exit::PerhapsOutOfMemory => out.write_str("exited perhaps-out-of-memory 9")?,
                     Exit::Unknown => out.write_str("exited unknown 0")?,
                 }
                 write!(out, " {}", join(lines))
@@ -153,6 +159,8 @@ impl FromStr for Fact {
                 let exit = match how {
                     "code" => Exit::Status(number),
                     "signal" => Exit::Signal(number),
+                    "out-of-memory" => Exit::OutOfMemory,
+                    "perhaps-out-of-memory" => Exit::PerhapsOutOfMemory,
                     "unknown" => Exit::Unknown,
                     _ => return Err(Unknown),
                 };
@@ -199,6 +207,7 @@ mod tests {
             Order::Go,
             Order::Stop { signal: 15, grace: Duration::from_millis(1_500) },
             Order::Kill,
+            Order::Heard,
             Order::Status,
             Order::Lines,
         ] {
@@ -211,6 +220,8 @@ mod tests {
             Fact::Refused("no such\nprogram".to_owned()),
             Fact::Exited { exit: Exit::Status(3), lines: lines() },
             Fact::Exited { exit: Exit::Signal(9), lines: Vec::new() },
+            Fact::Exited { exit: Exit::OutOfMemory, lines: lines() },
+            Fact::Exited { exit: Exit::PerhapsOutOfMemory, lines: Vec::new() },
             Fact::Exited { exit: Exit::Unknown, lines: vec![String::new()] },
             Fact::Status {
                 readiness: Readiness::Ready { quiet_for: None },
