@@ -1,6 +1,7 @@
 //! A machine in a temporary folder, for the tests of real processes and real disks.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -161,8 +162,27 @@ pub(crate) async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
 
 /// The shim of a process: whose child it is.
 pub(crate) fn shim_of(process: &OsProcess) -> u32 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
+    stat_parent(process.identity().pid)
+}
+
+pub(crate) fn stat_parent(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Where a process was told to listen.
+pub(crate) async fn port_of(pid: u32) -> u16 {
+    // While it executes another program its environment is not to be seen.
+    let port = || {
+        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).ok()?;
+        environment.split('\0').find_map(|one| one.strip_prefix("PORT="))?.parse().ok()
+    };
+    until("it knows where to listen", port).await
+}
+
+/// Says that there is something that cannot be shown here.
+pub(crate) fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {what}");
 }
 
 pub(crate) fn kill(pid: u32) {

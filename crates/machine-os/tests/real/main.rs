@@ -4,6 +4,7 @@
 mod adoption;
 mod checks;
 mod disk;
+mod engine;
 mod installs;
 mod killed;
 mod machine;
