@@ -133,7 +133,7 @@ impl Agent {
             })?;
             let ended = tokio::select! {
                 ended = child.wait() => ended,
-                _ = stopped.wait_for(|stopped| *stopped) => return self.stop(child).await,
+                () = asked(&mut stopped) => return self.stop(child).await,
             };
             let how = match ended {
                 Ok(status) => status.to_string(),
@@ -151,7 +151,7 @@ impl Agent {
             output.status(&output.status.tone(Tone::Faint, note));
             tokio::select! {
                 () = sleep(PAUSE * 2_u32.pow(falls - 1)) => {}
-                _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
+                () = asked(&mut stopped) => return Ok(()),
             }
         }
     }
@@ -184,6 +184,11 @@ impl Agent {
             Failure::because(format!("the agent of {} is not waited for", self.machine), &error)
         })
     }
+}
+
+/// Waits until the fleet is to stop; a fleet that is gone wants its agents gone.
+async fn asked(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 /// The owner of these machines is whoever tries them out, so they allow what any machine could.

@@ -6,10 +6,12 @@ mod bounds;
 mod checks;
 mod collection;
 mod disk;
+mod engine;
 mod installs;
 mod killed;
 mod room;
 
 mod machine;
+mod notify;
 mod processes;
 mod shims;
