@@ -7,6 +7,7 @@ mod checks;
 mod collection;
 mod disk;
 mod installs;
+mod interrupted;
 mod killed;
 mod room;
 
