@@ -8,6 +8,7 @@ mod collection;
 mod disk;
 mod engine;
 mod installs;
+mod interrupted;
 mod killed;
 mod room;
 
