@@ -1,5 +1,6 @@
 //! `controller dev`: a whole fleet in one process, a story told with it, and then service until somebody ends it.
 
+mod agents;
 mod chapter;
 mod ending;
 mod fleet;

@@ -60,9 +60,9 @@ impl Folder {
         self.0.join("store")
     }
 
-    /// Where the agents of a fleet on this box keep what they must remember.
-    pub(crate) fn agents_store(&self) -> PathBuf {
-        self.0.join("agents")
+    /// The socket over which a fleet on this box talks.
+    pub(crate) fn bus(&self) -> PathBuf {
+        self.0.join("bus.sock")
     }
 
     /// Where artifacts are, each in a file that has its digest for a name.
@@ -78,6 +78,16 @@ impl Folder {
     /// The folder of one machine of a fleet on this box.
     pub(crate) fn machine(&self, machine: &MachineName) -> PathBuf {
         self.machines().join(machine.as_str())
+    }
+
+    /// What the agent of one machine of a fleet on this box is configured with.
+    pub(crate) fn agent_config(&self, machine: &MachineName) -> PathBuf {
+        self.machine(machine).join("agent.toml")
+    }
+
+    /// What the agent of one machine of a fleet on this box tells.
+    pub(crate) fn agent_log(&self, machine: &MachineName) -> PathBuf {
+        self.machine(machine).join("agent.log")
     }
 
     /// A link to the program that runs the fleet, so that a kept fleet finds it wherever the next start has it.

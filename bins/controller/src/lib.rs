@@ -44,12 +44,20 @@ use surroundings::Surroundings;
 /// The hidden subcommand that holds a workload: see [`machine_os::shim`].
 const SHIM: &str = "shim";
 
+/// The hidden subcommand that is `node-agent` whole: the agents of `dev` run in the image of their controller, so there is
+/// nothing else to build or to find.
+const NODE_AGENT: &str = "node-agent";
+
 /// Does what the command line says, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     // Before anything else, since a shim must be the only thread of its process.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == SHIM) {
+    let first = std::env::args_os().nth(1);
+    if first.as_ref().is_some_and(|argument| argument == SHIM) {
         return machine_os::shim::main();
+    }
+    if first.is_some_and(|argument| argument == NODE_AGENT) {
+        return node_agent::run(std::env::args_os().skip(1));
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,

@@ -96,7 +96,9 @@ pub(crate) fn spec(start: Start, seen: Option<Held>) -> ProcessSpec {
         declared,
     } = start;
     let notify = match check {
-        Check::Notify => Notify::Heard,
+        Check::Notify { watchdog } => {
+            Notify::Heard { watchdog: watchdog.map(|bound| bound.as_duration()) }
+        }
         Check::Http { .. } | Check::Tcp | Check::Exec(_) | Check::Alive(_) => Notify::Unheard,
     };
     // Without words nobody could tell what it is, and it would be stopped instead of gone on with.

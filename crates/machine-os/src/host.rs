@@ -223,7 +223,8 @@ impl Host for OsHost {
                 | ShimError::Folder(_)
                 | ShimError::Spawn(_)
                 | ShimError::Speak(_)
-                | ShimError::Silent => failed("starting its shim")(error),
+                | ShimError::Silent
+                | ShimError::Late => failed("starting its shim")(error),
             }
         })?;
         Ok(OsProcess::new(shim.clone(), errand, shimmed, self.boot(), address))

@@ -64,6 +64,10 @@ impl Builds {
     pub(crate) fn install(&self, bundle: &Bundle) -> Result<(), InstallError> {
         let target = folder(&self.root, &bundle.module, &bundle.build);
         if is_whole(&target) {
+            // An install that was interrupted at its very end left them.
+            if let Ok(_work) = self.work.try_lock() {
+                self.drop_parts(bundle);
+            }
             return Ok(());
         }
         let _work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,10 +85,7 @@ impl Builds {
         });
         let _ = fs::remove_dir_all(&content);
         if installed.is_ok() {
-            for artifact in &bundle.artifacts {
-                // Archives are unpacked now; what stays is removed when it is old.
-                let _ = fs::remove_file(self.part(&artifact.digest));
-            }
+            self.drop_parts(bundle);
         }
         installed.map_err(|error| match damage(&target).into_iter().next() {
             Some(damage) => not_mended(bundle, &damage, error),
@@ -158,6 +159,13 @@ impl Builds {
             }
             fetch::Refused::Disk(error) => failure("writing an artifact", bundle, error),
         })
+    }
+
+    /// Removes what was fetched for a build that is in its place. What cannot be removed is when it is old.
+    fn drop_parts(&self, bundle: &Bundle) {
+        for artifact in &bundle.artifacts {
+            let _ = fs::remove_file(self.part(&artifact.digest));
+        }
     }
 
     fn part(&self, digest: &Digest) -> PathBuf {

@@ -93,11 +93,11 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         &[
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
-            // A shim waits for descriptors (`event`), gives its own away (`stdio`), and asks a socket who is at its other
+            // A shim waits for descriptors (`event`), gives its own away (`stdio`) and its memory back (`mm`), and asks a socket who is at its other
             // end (`net`); `param` says how long a clock tick is.
             external(
                 "rustix",
-                &["std", "process", "fs", "event", "net", "param", "rand", "stdio", "time"],
+                &["std", "process", "fs", "event", "mm", "net", "param", "rand", "stdio", "time"],
             ),
             external("serde", &["alloc", "derive"]),
             external("serde_json", &["alloc", "std"]),

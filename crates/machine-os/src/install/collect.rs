@@ -40,9 +40,9 @@ pub(super) fn collect(
         if is_touched {
             // What is removed next must not come back half after a power cut.
             let _ = File::open(&module).and_then(|module| module.sync_all());
-            // It is removed if nothing is left in it.
-            let _ = fs::remove_dir(&module);
         }
+        // It goes if nothing is left in it.
+        let _ = fs::remove_dir(&module);
     }
     removed
 }

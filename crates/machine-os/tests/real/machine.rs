@@ -1,6 +1,7 @@
 //! A machine in a temporary folder, for the tests of real processes and real disks.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use names::Digest;
 use rustix::process::{Pid, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
 
@@ -121,13 +123,29 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
-/// Waits for a fact, at most ten seconds: a deadline for what never becomes true, not a time that anything takes.
+/// How long a fact is waited for: a deadline for what never becomes true, not a time that anything takes.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+/// Waits for a fact.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..1_000 {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
         if let Some(found) = look() {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("this never became true: {what}")
+}
+
+/// Waits for a fact that is asked for.
+pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
+        if is_so().await {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
     }
     unreachable!("this never became true: {what}")
 }
@@ -140,20 +158,35 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The numbers that a script wrote, one a line, once there are as many as wanted.
 pub(crate) async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
-    for _ in 0..1_000 {
-        let lines = process.last_lines().await;
-        if lines.len() >= count {
-            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    unreachable!("the script did not say {count} numbers")
+    let said = async || process.last_lines().await.len() >= count;
+    eventually("the script said its numbers", said).await;
+    let lines = process.last_lines().await;
+    lines.iter().map(|line| line.trim().parse().unwrap()).collect()
 }
 
 /// The shim of a process: whose child it is.
 pub(crate) fn shim_of(process: &OsProcess) -> u32 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
+    stat_parent(process.identity().pid)
+}
+
+pub(crate) fn stat_parent(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Where a process was told to listen.
+pub(crate) async fn port_of(pid: u32) -> u16 {
+    // While it executes another program its environment is not to be seen.
+    let port = || {
+        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).ok()?;
+        environment.split('\0').find_map(|one| one.strip_prefix("PORT="))?.parse().ok()
+    };
+    until("it knows where to listen", port).await
+}
+
+/// Says that there is something that cannot be shown here.
+pub(crate) fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {what}");
 }
 
 pub(crate) fn kill(pid: u32) {
@@ -163,4 +196,11 @@ pub(crate) fn kill(pid: u32) {
 /// Waits until none of these processes is there.
 pub(crate) async fn until_gone(pids: &[u32]) {
     until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+/// The processes whose place is below a folder.
+pub(crate) fn count_in(folder: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(folder)).count()
 }

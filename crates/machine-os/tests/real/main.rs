@@ -6,10 +6,13 @@ mod bounds;
 mod checks;
 mod collection;
 mod disk;
+mod engine;
 mod installs;
+mod interrupted;
 mod killed;
 mod room;
 
 mod machine;
+mod notify;
 mod processes;
 mod shims;

@@ -1,20 +1,16 @@
 //! What a shim does beside holding its workload: output whatever becomes of it, orphans, words of its own, and its size.
 
 use std::fs;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
 use crate::disk::Disk;
 use crate::machine::{
-    Machine, artifact, bundle, is_alive, pids, program, shim_of, spec, until, until_gone,
+    Machine, artifact, bundle, count_in, is_alive, pids, program, shim_of, spec, until, until_gone,
 };
-use host::{CheckFailed, Exit, Host, Notify, Process, ProcessSpec};
+use host::{Exit, Host, Process, ProcessSpec};
 use inventory::{Check, Limits};
 use machine_os::{Bounds, OsConfig, OsHost};
-
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn output_is_taken_in_when_its_log_is_gone_and_its_folder_takes_none() {
@@ -104,59 +100,6 @@ async fn an_orphan_that_nobody_can_find_ends_at_once() {
     drop(process);
     drop(machine);
     until_gone(&[&pids[..], &[shim]].concat()).await;
-}
-
-#[tokio::test]
-async fn a_process_is_ready_when_it_says_so_and_nobody_else_says_it() {
-    let machine = Machine::new();
-    let says = |words: &str| format!("{} notify '{words}'", program().display());
-    let go = machine.folder.path().join("go");
-    let script = format!(
-        "{}; until test -e {}; do sleep 0.01; done; {}; exec sleep 1000",
-        says("STATUS=warming up"),
-        go.display(),
-        says("READY=1")
-    );
-    let process = machine.run_as(&script, ProcessSpec { notify: Notify::Heard, ..spec() }).await;
-    let check = || process.check(&Check::Notify, TIMEOUT);
-    let warming = "it has not said that it is ready; it says: warming up";
-    while check().await != Err(CheckFailed(warming.to_owned())) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let pid = process.identity().pid;
-    let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
-    let name = environment.split('\0').find_map(|one| one.strip_prefix("NOTIFY_SOCKET=@")).unwrap();
-    let to = SocketAddr::from_abstract_name(name).unwrap();
-    UnixDatagram::unbound()
-        .unwrap()
-        .send_to_addr(b"STATUS=I am no child of it\nREADY=1", &to)
-        .unwrap();
-    assert_eq!(check().await, Err(CheckFailed(warming.to_owned())));
-    fs::write(go, "").unwrap();
-    while check().await != Ok(()) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    drop(process);
-    let [adopted] = &machine.adopt().await[..] else { unreachable!("one runs") };
-    assert_eq!(adopted.process.check(&Check::Notify, TIMEOUT).await, Ok(()));
-}
-
-#[tokio::test]
-async fn a_process_that_is_not_asked_for_words_is_given_no_way_to_say_any() {
-    let machine = Machine::new();
-    let process = machine.run("echo \"<$NOTIFY_SOCKET>\"; exec sleep 1000").await;
-    while process.last_lines().await != ["<>"] {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let failed = process.check(&Check::Notify, TIMEOUT).await;
-    assert_eq!(failed, Err(CheckFailed("it has not said that it is ready".to_owned())));
-}
-
-/// The processes whose place is below a folder.
-fn count_in(folder: &Path) -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
-    places.filter(|place| place.starts_with(folder)).count()
 }
 
 #[tokio::test]
