@@ -8,18 +8,22 @@
 //! | `socket` | shim | where engines connect |
 //! | `exit` | shim | how the workload ended |
 //!
-//! Each file is whole or not there. Only `exit` is synced: the others mean nothing after a power cut.
+//! Each file is whole or not there, and tells by itself whether it is. Only `exit` is synced: the others mean nothing after a
+//! power cut. All but `exit` have a twin (`keepsake.twin`), and the socket a second name: without them a workload that runs
+//! could only be ended, so whichever of the two is damaged, the other one is there ([`mend`]).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use host::Exit;
 use names::{ExecutionId, InstanceName, ModuleName, ResourceName};
 use serde::{Deserialize, Serialize};
 
+use crate::aside::set_aside;
 use crate::proc::{self, Stat};
+use crate::sealed;
 use crate::shim::{Errand, Fact};
 
 /// The socket's name in the folder. Both ends reach it by a path relative to the folder, since a path to a socket has at
@@ -68,12 +72,12 @@ impl Identity {
         if let Some(Who { pid, started }) = workload {
             text += &format!("workload {pid} {started}\n");
         }
-        place(folder, IDENTITY, text.as_bytes(), Sync::No)
+        place_twice(folder, IDENTITY, text.as_bytes())
     }
 
     /// `None` when there is none, or it is not what a shim writes.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
-        Self::parse(&fs::read_to_string(folder.join(IDENTITY)).ok()?)
+        Self::parse(str::from_utf8(&either(folder, IDENTITY)?).ok()?)
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -128,8 +132,8 @@ pub(crate) fn make(
     let folder = all(root).join(format!("{execution}.{}.{draw:016x}", keepsake.resource));
     DirBuilder::new().mode(0o700).create(&folder)?;
     let written = || {
-        place(&folder, KEEPSAKE, &serde_json::to_vec(keepsake)?, Sync::No)?;
-        place(&folder, ERRAND, errand, Sync::No)
+        place_twice(&folder, KEEPSAKE, &serde_json::to_vec(keepsake)?)?;
+        place_twice(&folder, ERRAND, errand)
     };
     written().inspect_err(|_| remove(&folder))?;
     Ok(folder)
@@ -137,18 +141,18 @@ pub(crate) fn make(
 
 /// What was kept there; `None` when it cannot be read.
 pub(crate) fn kept(folder: &Path) -> Option<(Keepsake, Errand)> {
-    let keepsake = serde_json::from_slice(&fs::read(folder.join(KEEPSAKE)).ok()?).ok()?;
-    Some((keepsake, Errand::decode(&fs::read(folder.join(ERRAND)).ok()?)?))
+    let keepsake = serde_json::from_slice(&either(folder, KEEPSAKE)?).ok()?;
+    Some((keepsake, Errand::decode(&either(folder, ERRAND)?)?))
 }
 
 /// Writes how the workload ended. It returns once that is on the disk.
 pub(crate) fn write_exit(folder: &Path, exited: &Fact) -> io::Result<()> {
-    place(folder, EXIT, exited.to_string().as_bytes(), Sync::Yes)
+    place(&folder.join(EXIT), exited.to_string().as_bytes(), Sync::Yes)
 }
 
 /// How the workload ended and its last lines, if its shim wrote that.
 pub(crate) fn exit(folder: &Path) -> Option<(Exit, Vec<String>)> {
-    match fs::read_to_string(folder.join(EXIT)).ok()?.parse() {
+    match str::from_utf8(&whole(&folder.join(EXIT))?).ok()?.parse() {
         Ok(Fact::Exited { exit, lines }) => Some((exit, lines)),
         Ok(_) | Err(_) => None,
     }
@@ -165,18 +169,77 @@ enum Sync {
     No,
 }
 
+/// The name of the other one of two.
+pub(crate) fn twin(path: &Path) -> PathBuf {
+    path.with_added_extension("twin")
+}
+
+/// Sets aside what is damaged in a folder, as long as its twin is whole, and puts another in its place. What has no twin that
+/// is whole is left as it is.
+pub(crate) fn mend(root: &Path, folder: &Path) {
+    for name in [KEEPSAKE, ERRAND, IDENTITY] {
+        let path = folder.join(name);
+        let (one, other) = (whole(&path), whole(&twin(&path)));
+        match (one, other) {
+            (None, Some(content)) => replace(root, &path, || place(&path, &content, Sync::No)),
+            (Some(content), None) => {
+                replace(root, &twin(&path), || place(&twin(&path), &content, Sync::No));
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+    let path = folder.join(SOCKET);
+    match (is_socket(&path), is_socket(&twin(&path))) {
+        (false, true) => replace(root, &path, || fs::hard_link(twin(&path), &path)),
+        (true, false) => replace(root, &twin(&path), || fs::hard_link(&path, twin(&path))),
+        (true, true) | (false, false) => {}
+    }
+}
+
+/// Puts something new in the place of what is damaged, which is kept for a person to look at. On a disk that takes no writes
+/// nothing happens: the twin is there all the same.
+fn replace(root: &Path, path: &Path, put: impl FnOnce() -> io::Result<()>) {
+    if path.symlink_metadata().is_ok() && set_aside(root, path).is_err() {
+        return;
+    }
+    let _ = put();
+}
+
+fn is_socket(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
+}
+
+/// The content of a file or of its twin, whichever is whole.
+fn either(folder: &Path, name: &str) -> Option<Vec<u8>> {
+    let path = folder.join(name);
+    whole(&path).or_else(|| whole(&twin(&path)))
+}
+
+/// What was written to a file, if all of it is there and nothing else.
+fn whole(path: &Path) -> Option<Vec<u8>> {
+    sealed::open(&fs::read(path).ok()?).map(<[u8]>::to_vec)
+}
+
+fn place_twice(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let path = folder.join(name);
+    place(&path, content, Sync::No)?;
+    // Where there is no room for the second one, the first is enough.
+    let _ = place(&twin(&path), content, Sync::No);
+    Ok(())
+}
+
 /// Puts a file in its place whole.
-fn place(folder: &Path, name: &str, content: &[u8], sync: Sync) -> io::Result<()> {
-    let new = folder.join(name).with_added_extension("new");
+fn place(path: &Path, content: &[u8], sync: Sync) -> io::Result<()> {
+    let new = path.with_added_extension("new");
     // Environments and output can hold secrets.
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(content)?;
+    file.write_all(&sealed::seal(content))?;
     if sync == Sync::Yes {
         file.sync_all()?;
     }
-    fs::rename(&new, folder.join(name))?;
-    if sync == Sync::Yes {
+    fs::rename(&new, path)?;
+    if let (Sync::Yes, Some(folder)) = (sync, path.parent()) {
         File::open(folder)?.sync_all()?;
     }
     Ok(())

@@ -1,13 +1,18 @@
 //! What the kernel says of processes: `/proc`, read and nothing else.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::entry::Who;
 
 /// More generations than any tree of processes has.
 const STEPS_MAX: u32 = 1_000;
@@ -57,6 +62,18 @@ pub(crate) fn descends(pid: u32, of: u32) -> Option<bool> {
         steps += 1;
     }
     Some(is_of(&one))
+}
+
+/// The process that works in this folder and was started with this last argument.
+pub(crate) fn working_in(folder: &Path, argument: &OsStr) -> Option<Who> {
+    let works_there = |one: &Stat| {
+        let at = |name| format!("/proc/{}/{name}", one.pid);
+        let line = fs::read(at("cmdline")).unwrap_or_default();
+        let last = line.strip_suffix(&[0]).and_then(|line| line.rsplit(|byte| *byte == 0).next());
+        last == Some(argument.as_bytes()) && fs::read_link(at("cwd")).is_ok_and(|cwd| cwd == folder)
+    };
+    let found = all().ok()?.into_values().filter(works_there).min_by_key(|one| one.started)?;
+    Some(Who { pid: found.pid, started: found.started })
 }
 
 /// Which boot this is.

@@ -1,5 +1,6 @@
 //! Finding what an earlier engine started: shims by their folders and by who they are, never by a bare number.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use tokio::task::JoinSet;
 use crate::engine::remains;
 use crate::engine::shimmed::{self, End, Shimmed, Start};
 use crate::entry::{self, Identity, Keepsake, Who};
+use crate::proc;
 use crate::shim::{Errand, Fact};
 
 /// A workload that was found.
@@ -21,12 +23,13 @@ pub(crate) struct Found {
 
 /// Takes hold of every workload that an earlier engine of this boot started, and of whose end nobody has heard. Whatever
 /// else lies there is removed.
-pub(crate) async fn adopt(root: &Path, boot: &str) -> io::Result<Vec<Found>> {
+pub(crate) async fn adopt(root: &Path, boot: &str, shim: &[OsString]) -> io::Result<Vec<Found>> {
+    let word = shim.last().cloned().unwrap_or_default();
     let mut looking = JoinSet::new();
     for entry in fs::read_dir(entry::all(root))? {
         let folder = entry?.path();
-        let boot = boot.to_owned();
-        looking.spawn(async move { look(folder, &boot).await });
+        let (root, boot, word) = (root.to_owned(), boot.to_owned(), word.clone());
+        looking.spawn(async move { look(&root, folder, &boot, &word).await });
     }
     let mut found: Vec<Found> = looking.join_all().await.into_iter().flatten().collect();
     let order = |one: &Found| (one.shimmed.workload().started, one.shimmed.workload().pid);
@@ -34,14 +37,23 @@ pub(crate) async fn adopt(root: &Path, boot: &str) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-async fn look(folder: PathBuf, boot: &str) -> Option<Found> {
-    let identity = Identity::read(&folder).filter(|identity| identity.boot == boot);
-    let Some(identity) = identity else {
+async fn look(root: &Path, folder: PathBuf, boot: &str, word: &OsStr) -> Option<Found> {
+    entry::mend(root, &folder);
+    let Some(identity) = Identity::read(&folder) else {
         // Without an identity nothing was started, or will be: a shim starts nothing before it wrote one, and then only at
-        // its engine's word. And nothing lives longer than its boot.
+        // its engine's word. Should it be lost, whoever works in this folder is the shim.
+        if let Some(shim) = proc::working_in(&folder, word) {
+            let boot = boot.to_owned();
+            remains::end(&Identity { shim, boot, group: None, workload: None }).await;
+        }
         entry::remove(&folder);
         return None;
     };
+    if identity.boot != boot {
+        // Nothing lives longer than its boot.
+        entry::remove(&folder);
+        return None;
+    }
     let Some((keepsake, errand)) = entry::kept(&folder) else {
         // It runs and nobody can tell what it is: nobody could look after it, and it would stand in the way.
         remains::end(&identity).await;

@@ -18,6 +18,8 @@ use crate::machine::{
 };
 use host::{Exit, Host, Process};
 use inventory::{Signal, Span, Stop};
+use names::Digest;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 /// A wrapper with a child beside it, and one with a child that leaves group and session.
@@ -182,14 +184,79 @@ async fn a_shim_that_hangs_is_lost_when_it_should_stop_something() {
     assert_eq!(process.ended().await, Exit::Unknown);
 }
 
+#[tokio::test]
+async fn whichever_one_file_of_a_shim_is_damaged_what_it_holds_goes_on() {
+    let machine = Machine::new();
+    let process = machine.run("exec sleep 1000").await;
+    let identity = process.identity().clone();
+    drop(process);
+    let folder = machine.shim_folder();
+    let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    let twice = ["errand", "identity", "keepsake", "socket"];
+    let twice = twice.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.twin")]);
+    let twice: Vec<_> = twice.collect();
+    assert_eq!(names, twice);
+    for name in names {
+        let path = folder.join(&name);
+        let is_socket = path.symlink_metadata().unwrap().file_type().is_socket();
+        let removed = || fs::remove_file(&path).unwrap();
+        let replaced = || {
+            removed();
+            fs::create_dir(&path).unwrap();
+        };
+        let emptied = || fs::write(&path, "").unwrap();
+        let damages: [&dyn Fn(); 3] = [&removed, &replaced, &emptied];
+        for damage in damages.iter().take(if is_socket { 2 } else { 3 }) {
+            damage();
+            let [adopted] = &machine.adopt().await[..] else { unreachable!("{name}: one runs") };
+            assert_eq!(adopted.process.identity(), &identity, "{name}");
+            assert_eq!(adopted.keepsake, spec().keepsake, "{name}");
+            let found = path.symlink_metadata().unwrap().file_type();
+            assert!(found.is_file() || found.is_socket(), "{name} is mended");
+        }
+    }
+    assert!(is_alive(identity.pid));
+    // Each one that was there is kept, and told.
+    let aside = fs::read_dir(machine.root().join("set-aside")).unwrap();
+    let aside: Vec<_> = aside.map(|entry| entry.unwrap().file_name()).collect();
+    let is_kept = |name: &str| aside.iter().any(|kept| kept.to_string_lossy().ends_with(name));
+    assert!(twice.iter().all(|name| is_kept(name)), "{aside:?}");
+    assert!(machine.host.troubles().await[0].why.contains("set-aside/shims."));
+}
+
+#[tokio::test]
+async fn a_shim_that_has_lost_all_that_was_written_of_it_runs_nothing_unseen() {
+    let machine = Machine::new();
+    let process = machine.run(TREES[1]).await;
+    let pids = pids(&process, 2).await;
+    let shim = shim_of(&process);
+    drop(process);
+    for name in ["identity", "identity.twin"] {
+        fs::write(machine.shim_folder().join(name), "nonsense").unwrap();
+    }
+    assert!(machine.adopt().await.is_empty());
+    assert!(!is_alive(shim) && !pids.iter().any(|pid| is_alive(*pid)), "no second copy can start");
+}
+
 /// Replaces numbers in what a shim wrote of itself.
 fn rewrite(machine: &Machine, change: impl Fn(&str, &str) -> String) {
-    let path = machine.shim_folder().join("identity");
-    let text = fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(machine.shim_folder().join("identity")).unwrap();
+    // What follows is its seal, which has no blank.
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     let lines: String =
         lines.map(|(key, value)| format!("{key} {}\n", change(key, value))).collect();
-    fs::write(path, lines).unwrap();
+    write_twice(machine, "identity", &lines);
+}
+
+/// Writes a file of a shim's folder, and its twin, each whole.
+fn write_twice(machine: &Machine, name: &str, content: &str) {
+    let digest = Digest::from_bytes(Sha256::digest(content).into());
+    let path = machine.shim_folder().join(name);
+    for path in [path.with_added_extension("twin"), path] {
+        fs::write(path, format!("{content}\n{digest}\n")).unwrap();
+    }
 }
 
 /// Somebody else's process; ended with the value.
@@ -301,7 +368,7 @@ async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
     let process = machine.run(TREES[1]).await;
     let pids = pids(&process, 2).await;
     drop(process);
-    fs::write(machine.shim_folder().join("keepsake"), "{\"of\": \"a newer engine\"}").unwrap();
+    write_twice(&machine, "keepsake", "{\"of\": \"a newer engine\"}");
     assert!(machine.adopt().await.is_empty());
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
     assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
