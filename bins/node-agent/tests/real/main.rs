@@ -2,5 +2,6 @@
 
 mod bus;
 mod commands;
+mod damage;
 mod life;
 mod machine;
