@@ -3,5 +3,6 @@
 mod bus;
 mod commands;
 mod damage;
+mod disk;
 mod life;
 mod machine;
