@@ -20,6 +20,7 @@ use wire::api::{Answer, Ask};
 use super::home::Home;
 use crate::{
     SHIM,
+    artifacts::{self, Tidying},
     clock::{self, MachineClock},
     failure::{Failure, FailureKind, chain},
     ids::Ulids,
@@ -47,6 +48,7 @@ pub(crate) struct Fleet {
     controller: Controller,
     agents: JoinSet<(MachineName, Result<(), RunError>)>,
     stop: watch::Sender<bool>,
+    _tidying: Tidying,
 }
 
 impl Fleet {
@@ -61,12 +63,13 @@ impl Fleet {
         let read = |error| Failure::because("the kernel does not say which boot this is", &error);
         let clock = MachineClock::new().map_err(read)?;
         let ids = Ulids::new().map_err(|error| Failure::because("no ids can be drawn", &error))?;
+        let tidying = artifacts::keep_tidy(home.folder.artifacts(), store.clone());
         let controller = Controller::start(config, store, bus.clone(), clock, ids).await;
         let controller = controller
             .map_err(|error| Failure::because("the controller does not start", &error))?;
         enroll(&controller.handle(), &home.machines).await?;
         let (stop, stopped) = watch::channel(false);
-        let mut fleet = Self { controller, agents: JoinSet::new(), stop };
+        let mut fleet = Self { controller, agents: JoinSet::new(), stop, _tidying: tidying };
         for machine in &home.machines {
             fleet.start_agent(home, machine, bus.clone(), agents_store.clone(), stopped.clone())?;
         }

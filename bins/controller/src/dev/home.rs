@@ -10,7 +10,6 @@ use names::MachineName;
 
 use super::ending::remove;
 use crate::{
-    builds,
     failure::{Failure, FailureKind},
     folder::{Folder, FolderLock, LastStarted, SOCKET},
     surroundings::Surroundings,
@@ -67,7 +66,6 @@ impl Home {
     fn furnish(&self) -> Result<(), Failure> {
         let folder = &self.folder;
         let furnish = || -> io::Result<()> {
-            builds::sweep(&folder.artifacts())?;
             let image = std::env::current_exe()?;
             let new = folder.image().with_extension("new");
             remove(&new)?;
