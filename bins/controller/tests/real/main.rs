@@ -1,6 +1,7 @@
 //! The real program, with real fleets, sockets, processes and disks.
 
 mod commands;
+mod damaged;
 mod dev;
 mod faults;
 mod fleet;
