@@ -1,5 +1,6 @@
 //! The real program, with real fleets, sockets, processes and disks.
 
+mod agents;
 mod commands;
 mod damaged;
 mod dev;
