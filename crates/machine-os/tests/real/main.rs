@@ -9,5 +9,6 @@ mod installs;
 mod killed;
 mod machine;
 mod notify;
+mod output;
 mod processes;
 mod shims;
