@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::machine::{
-    Machine, Memory, artifact, bundle, count_in, is_alive, memory_of, pids, program, shim_of, spec,
-    until, until_gone,
+    Machine, Memory, artifact, bundle, is_alive, memory_of, pids, program, shim_of, spec, until,
+    until_gone,
 };
 use host::{Exit, Host, Process, ProcessSpec};
-use inventory::{Check, Limits};
+use inventory::Limits;
 use machine_os::{OsConfig, OsHost};
 
 /// A host whose workloads end soon after their engine.
@@ -53,19 +53,6 @@ async fn an_orphan_that_nobody_can_find_ends_at_once() {
     drop(process);
     drop(machine);
     until_gone(&[&pids[..], &[shim]].concat()).await;
-}
-
-#[tokio::test]
-async fn checks_that_time_out_leave_no_process() {
-    let machine = Machine::new();
-    let process = machine.run("exec sleep 1000").await;
-    let before = count_in(machine.folder.path());
-    let check = ["sh", "-c", "setsid sleep 1000 & sleep 1000"];
-    let check = Check::Exec(check.map(str::to_owned).into());
-    for _ in 0..20 {
-        assert!(process.check(&check, Duration::from_millis(50)).await.is_err());
-    }
-    assert_eq!(count_in(machine.folder.path()), before);
 }
 
 #[tokio::test]
