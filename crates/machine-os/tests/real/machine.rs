@@ -204,3 +204,20 @@ pub(crate) fn count_in(folder: &Path) -> usize {
     let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
     places.filter(|place| place.starts_with(folder)).count()
 }
+
+/// What a process takes of memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident_kib: u64,
+    /// What is its alone and was written.
+    pub(crate) own_kib: u64,
+}
+
+pub(crate) fn memory_of(pid: u32) -> Memory {
+    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let kib = |key: &str| {
+        let line = memory.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
+    };
+    Memory { resident_kib: kib("Rss:"), own_kib: kib("Anonymous:") }
+}

@@ -14,5 +14,6 @@ mod room;
 
 mod machine;
 mod notify;
+mod output;
 mod processes;
 mod shims;
