@@ -121,6 +121,11 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
+/// What a host's file looks like that has this in it.
+pub(crate) fn seal(content: &str) -> String {
+    format!("{content}\n{}\n", Digest::from_bytes(Sha256::digest(content).into()))
+}
+
 /// Waits for a fact, at most ten seconds: a deadline for what never becomes true, not a time that anything takes.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..1_000 {
