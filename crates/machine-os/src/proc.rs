@@ -81,6 +81,14 @@ pub(crate) fn carries(pid: u32, variable: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
 }
 
+/// What a variable was when a process was started, if it had it and it is text.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_owned()).ok()
+}
+
 /// Sends a signal to exactly this process: not to another that was given its number meanwhile. That it is gone, or is not
 /// ours to signal, is no error here: whoever signals looks again at what is left.
 pub(crate) fn signal(one: &Stat, signal: Signal) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::disk::Disk;
 use crate::engine::Engine;
 use crate::machine::{
-    Machine, STOP, is_alive, kill, open, pids, port_of, program, shim_of, skipped, spec,
+    Machine, STOP, is_alive, kill, open, pids, port_of, program, seal, shim_of, skipped, spec,
     stat_parent, until, until_gone,
 };
 use host::{Exit, Host, Process};
@@ -184,12 +184,14 @@ async fn a_shim_that_hangs_is_lost_when_it_should_stop_something() {
 
 /// Replaces numbers in what a shim wrote of itself.
 fn rewrite(machine: &Machine, change: impl Fn(&str, &str) -> String) {
-    let path = machine.shim_folder().join("identity");
-    let text = fs::read_to_string(&path).unwrap();
+    let folder = machine.shim_folder();
+    let text = fs::read_to_string(folder.join("identity")).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     let lines: String =
         lines.map(|(key, value)| format!("{key} {}\n", change(key, value))).collect();
-    fs::write(path, lines).unwrap();
+    for name in ["identity", "identity.copy"] {
+        fs::write(folder.join(name), seal(&lines)).unwrap();
+    }
 }
 
 /// Somebody else's process; ended with the value.
@@ -281,19 +283,26 @@ async fn after_a_reboot_nothing_is_adopted_and_nobody_is_signalled() {
     let machine = Machine::new();
     let process = machine.run(TREES[1]).await;
     let pids = pids(&process, 2).await;
+    let shim = shim_of(&process);
     drop(process);
-    // What runs here stands for strangers who by chance have the same numbers and start times in the next boot.
+    [&[shim], &pids[..]].concat().into_iter().for_each(kill);
+    until_gone(&pids).await;
+    // Somebody who by chance has the same number and start time in the next boot.
+    let stranger = Stranger::new();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", stranger.0.id())).unwrap();
+    let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
     rewrite(&machine, |key, value| match key {
+        "shim" | "workload" => format!("{} {started}", stranger.0.id()),
         "boot" => "00000000-0000-0000-0000-000000000000".to_owned(),
         _ => value.to_owned(),
     });
     assert!(machine.adopt().await.is_empty());
-    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    assert!(is_alive(stranger.0.id()));
     assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
 }
 
 #[tokio::test]
-async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
+async fn what_was_never_started_is_removed_and_what_nobody_can_tell_is_ended() {
     let machine = Machine::new();
     // An engine died between making the folder and starting the shim.
     fs::create_dir(machine.root().join("shims/a1-1.web.0000000000000000")).unwrap();
@@ -301,7 +310,10 @@ async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
     let process = machine.run(TREES[1]).await;
     let pids = pids(&process, 2).await;
     drop(process);
-    fs::write(machine.shim_folder().join("keepsake"), "{\"of\": \"a newer engine\"}").unwrap();
+    for name in ["keepsake", "keepsake.copy"] {
+        let of_newer = seal("{\"of\": \"a newer engine\"}");
+        fs::write(machine.shim_folder().join(name), of_newer).unwrap();
+    }
     assert!(machine.adopt().await.is_empty());
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
     assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
@@ -337,6 +349,10 @@ async fn an_end_that_cannot_be_written_waits_for_somebody_to_hear_it() {
     let (pid, shim) = (process.identity().pid, shim_of(&process));
     until_line(&process).await;
     drop(process);
+    // The engine's end of the connection goes with its task; until then somebody is there to hear.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
     // It fails when nothing is left.
     let _ = fs::write(folder.path().join("ballast"), vec![1; 8 * 1024 * 1024]);
     kill(pid);

@@ -123,6 +123,11 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
+/// What a host's file looks like that has this in it.
+pub(crate) fn seal(content: &str) -> String {
+    format!("{content}\n{}\n", Digest::from_bytes(Sha256::digest(content).into()))
+}
+
 /// How long a fact is waited for: a deadline for what never becomes true, not a time that anything takes.
 const DEADLINE: Duration = Duration::from_secs(40);
 

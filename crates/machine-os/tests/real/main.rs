@@ -5,6 +5,7 @@ mod adoption;
 mod bounds;
 mod checks;
 mod collection;
+mod damage;
 mod disk;
 mod engine;
 mod installs;
