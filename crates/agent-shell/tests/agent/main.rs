@@ -6,4 +6,5 @@ mod declared;
 mod real;
 mod real_disks;
 mod simulated;
+mod simulated_machine;
 mod simulated_trouble;
