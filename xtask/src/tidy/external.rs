@@ -133,6 +133,7 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
     (
         Layer::Development,
         &[
+            external("rustix", &["std", "process", "fs"]),
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
             external("serde", &["alloc", "derive", "std"]),

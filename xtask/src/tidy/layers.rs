@@ -120,6 +120,7 @@ const CRATES: &[Crate] = &[
         ],
     ),
     row("controller", Layer::Binary, Library::Std, EVERYTHING_A_PROGRAM_IS_OF),
+    row("program-test", Layer::Development, Library::Std, &[]),
     row(
         "vector-replay",
         Layer::Development,

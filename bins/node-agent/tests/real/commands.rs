@@ -1,32 +1,22 @@
 //! The commands that look at a machine: status, logs, doctor.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    process::{Child, Stdio},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
-};
+use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::machine::{A, Machine, Outcome, eventually, healthy};
+use crate::machine::{A, Bed, Machine, Outcome, Spoken, eventually, healthy};
 
 #[test]
 fn status_says_how_everything_stands() -> Outcome {
-    let machine = Machine::new()?;
-    let controller = machine.controller()?;
-    let engine = machine.engine()?;
-    let pid = machine.runs_a(&controller)?;
+    let Bed { machine, controller, mut engine, pid } = Bed::new()?;
     let status = eventually("it is healthy", || {
         let answered = machine.ask(&["status"])?;
         Ok(if answered.stdout.contains(" healthy ") { Ok(answered) } else { Err(answered.stdout) })
     })?;
     let of_process = pid.to_string();
     let of_engine = format!("process {}", engine.pid());
-    status.is(
+    status.ended(
         0,
         &[
             "machine  box-1",
@@ -52,7 +42,7 @@ fn status_says_how_everything_stands() -> Outcome {
         let is_lost = answered.contains("bus      not reached since");
         Ok(if is_lost { Ok(()) } else { Err(answered) })
     })?;
-    engine.until_said("warning: the bus is not reached; what runs goes on")?;
+    engine.wait_for_line("warning: the bus is not reached; what runs goes on")?;
     let _again = machine.controller()?;
     eventually("the bus is back", || {
         let answered = machine.ask(&["status"])?.stdout;
@@ -64,13 +54,12 @@ fn status_says_how_everything_stands() -> Outcome {
 fn without_an_engine_status_says_what_goes_on() -> Outcome {
     let machine = Machine::new()?;
     let dir = machine.dir().display().to_string();
-    machine.ask(&["status"])?.is(5, &["no engine runs on", &dir])?;
-    let controller = machine.controller()?;
-    let engine = machine.engine()?;
-    let pid = machine.runs_a(&controller)?;
-    engine.stop()?;
+    machine.ask(&["status"])?.ended(5, &["no engine runs on", &dir])?;
+    let mut bed = Bed::of(machine)?;
+    bed.stop()?;
+    let (machine, pid) = (&bed.machine, bed.pid);
     let of_process = format!(" {pid} ");
-    machine.ask(&["status"])?.is(
+    machine.ask(&["status"])?.ended(
         5,
         &[
             "1 process goes on without an engine",
@@ -91,13 +80,16 @@ fn without_an_engine_status_says_what_goes_on() -> Outcome {
 fn logs_are_read_with_and_without_an_engine() -> Outcome {
     let machine = Machine::new()?;
     let controller = machine.controller()?;
-    let engine = machine.engine()?;
+    let mut engine = machine.engine()?;
     let script = "for n in 1 2 3; do echo line $n; done; printf 'bad \\033[2J\\377 bytes\\n' >&2; exec sleep 1000";
     controller.declare(&machine.declaration(1, machine.build(A, script)?)?)?;
     controller.until_stated("it is healthy", |stated| healthy(stated, A))?;
-    engine.stop()?;
+    engine.kill()?;
     let logs = machine.ask(&["logs", "blog-1"])?;
-    logs.is(0, &["=== bellwether: execution", "line 1\nline 2\nline 3\nbad  [2J\u{fffd} bytes\n"])?;
+    logs.ended(
+        0,
+        &["=== bellwether: execution", "line 1\nline 2\nline 3\nbad  [2J\u{fffd} bytes\n"],
+    )?;
     let last = machine.ask(&["logs", "blog/blog-1", "--resource", "web", "-n", "2"])?;
     assert_eq!(last.stdout, "line 3\nbad  [2J\u{fffd} bytes\n");
     let json = machine.ask(&["logs", "blog-1", "-n", "1", "--output", "json"])?;
@@ -107,59 +99,18 @@ fn logs_are_read_with_and_without_an_engine() -> Outcome {
         (&"web".into(), &"bad \u{1b}[2J\u{fffd} bytes".into())
     );
 
-    machine.ask(&["logs", "blog-2"])?.is(1, &["no instance `blog-2`", "blog/blog-1"])?;
+    machine.ask(&["logs", "blog-2"])?.ended(1, &["no instance `blog-2`", "blog/blog-1"])?;
     machine
         .ask(&["logs", "blog-1", "--resource", "db"])?
-        .is(1, &["resource `db`", "these have: web"])?;
+        .ended(1, &["resource `db`", "these have: web"])?;
     let other = machine.dir().join("output/shop/blog-1");
     fs::create_dir_all(&other)?;
     fs::write(other.join("till.log"), "open\n")?;
     fs::write(other.join("cat.log"), "meow\n")?;
-    machine.ask(&["logs", "blog-1"])?.is(2, &["can be any of blog/blog-1, shop/blog-1"])?;
+    machine.ask(&["logs", "blog-1"])?.ended(2, &["can be any of blog/blog-1, shop/blog-1"])?;
     let several = machine.ask(&["logs", "shop/blog-1"])?;
     assert_eq!(several.stdout, "cat  │ meow\ntill │ open\n");
     Ok(())
-}
-
-/// `logs --follow`, line by line.
-struct Follower {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Follower {
-    fn start(machine: &Machine) -> Outcome<Self> {
-        let mut command = machine.program(&["logs", "blog-1", "--follow", "-n", "1"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let stdout = child.stdout.take().ok_or("no stdout")?;
-        let (say, lines) = mpsc::channel();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = say.send(line);
-            }
-        });
-        Ok(Self { child, lines })
-    }
-
-    fn until(&self, line: &str) -> Outcome<Vec<String>> {
-        let mut seen = Vec::new();
-        loop {
-            match self.lines.recv_timeout(Duration::from_secs(60)) {
-                Ok(next) => seen.push(next),
-                Err(_) => return Err(format!("never read: {line}; {seen:#?}").into()),
-            }
-            if seen.last().is_some_and(|last| last == line) {
-                return Ok(seen);
-            }
-        }
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
@@ -177,21 +128,22 @@ fn followed_logs_survive_rotation_and_deletion_and_end_at_ctrl_c() -> Outcome {
     );
     controller.declare(&machine.declaration(1, machine.build(A, &script)?)?)?;
     controller.until_stated("it is healthy", |stated| healthy(stated, A))?;
-    let mut follower = Follower::start(&machine)?;
-    assert_eq!(follower.until("ready")?, ["ready"]);
+    let follow = machine.program(&["logs", "blog-1", "--follow", "-n", "1"]);
+    let mut follower = Spoken::on_stdout(follow)?;
+    follower.wait_for_line("ready")?;
     for turn in 1..=2 {
+        follower.said.clear();
         fs::write(&go, "")?;
-        let seen = follower.until(&format!("turn {turn}"))?;
-        let numbers = seen.iter().filter(|line| line.len() == 1_023).count();
+        follower.wait_for_line(&format!("turn {turn}"))?;
+        let numbers = follower.said.iter().filter(|line| line.len() == 1_023).count();
         assert_eq!(numbers, 1_300, "turn {turn}");
     }
     let log = machine.dir().join("output/blog/blog-1/web.log");
     fs::remove_file(&log)?;
     fs::write(&go, "")?;
-    follower.until("turn 3")?;
-    let pid = i32::try_from(follower.child.id()).ok().and_then(Pid::from_raw).ok_or("no pid")?;
-    kill_process(pid, Signal::INT)?;
-    assert_eq!(follower.child.wait()?.code(), Some(0));
+    follower.wait_for_line("turn 3")?;
+    follower.signal(Signal::INT)?;
+    assert_eq!(follower.ended()?.code(), Some(0));
     Ok(())
 }
 
@@ -199,10 +151,10 @@ fn followed_logs_survive_rotation_and_deletion_and_end_at_ctrl_c() -> Outcome {
 fn doctor_finds_what_is_wrong_and_says_what_to_do() -> Outcome {
     let machine = Machine::new()?;
     let controller = machine.controller()?;
-    let engine = machine.engine()?;
-    engine.until_said("the controller answers")?;
+    let mut engine = machine.engine()?;
+    engine.wait_for_line("the controller answers")?;
     // What this very machine lacks (control groups, a unit) is a warning.
-    machine.ask(&["doctor"])?.is(
+    machine.ask(&["doctor"])?.ended(
         0,
         &[
             "ok      config",
@@ -217,11 +169,11 @@ fn doctor_finds_what_is_wrong_and_says_what_to_do() -> Outcome {
     let json: Value = serde_json::from_str(&json.stdout)?;
     assert!(json.as_array().is_some_and(|checks| checks.len() > 8), "{json}");
     drop(controller);
-    engine.stop()?;
+    engine.kill()?;
     fs::create_dir_all(machine.dir().join("set-aside/store"))?;
     fs::remove_dir(machine.join("artifacts"))?;
     let bad = machine.ask(&["doctor"])?;
-    bad.is(
+    bad.ended(
         1,
         &[
             "bad     engine",

@@ -2,31 +2,22 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    error::Error,
     fs,
-    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    process::{Command, Stdio},
 };
 
 use inventory::{
     Artifact, Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest,
 };
 use names::{Digest, MachineName};
-use rustix::process::{Pid, Signal, kill_process};
+pub(crate) use program_test::{Answered, Outcome, Spoken, eventually, finished};
+use rustix::process::Signal;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use wire::{DeclareReply, ResourceState, Statement};
 
 use crate::bus::Controller;
-
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
-
-/// How long anything may take: several times what the longest takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const A: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAA";
 
@@ -86,7 +77,7 @@ impl Machine {
     }
 
     pub(crate) fn ask(&self, arguments: &[&str]) -> Outcome<Answered> {
-        finished(&mut self.program(arguments))
+        finished(self.program(arguments))
     }
 
     pub(crate) fn engine(&self) -> Outcome<Engine> {
@@ -97,7 +88,7 @@ impl Machine {
     pub(crate) fn engine_with(&self, flags: &[&str]) -> Outcome<Engine> {
         let mut arguments = vec!["run", "--statement-every", "200ms", "--orphan-after", "120s"];
         arguments.extend(flags);
-        Engine::start(&mut self.program(&arguments))
+        Spoken::on_stderr(self.program(&arguments))
     }
 
     /// A build of `blog` whose only program is this shell script, checked ten times a second.
@@ -162,141 +153,52 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 }
 
 /// A running engine. Dropped, it is killed, and what it runs goes on until its folder is gone.
+pub(crate) type Engine = Spoken;
+
+/// A machine with an engine that runs build A.
 #[derive(Debug)]
-pub(crate) struct Engine {
-    child: Child,
-    said: Arc<Mutex<Vec<String>>>,
+pub(crate) struct Bed {
+    pub(crate) machine: Machine,
+    pub(crate) controller: Controller,
+    pub(crate) engine: Engine,
+    /// The process of build A.
+    pub(crate) pid: u32,
 }
 
-impl Engine {
-    pub(crate) fn start(command: &mut Command) -> Outcome<Self> {
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let stderr = child.stderr.take().ok_or("no stderr")?;
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&said);
-        thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-            }
-        });
-        Ok(Self { child, said })
+impl Bed {
+    pub(crate) fn new() -> Outcome<Self> {
+        Self::of(Machine::new()?)
     }
 
-    pub(crate) fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn of(machine: Machine) -> Outcome<Self> {
+        let controller = machine.controller()?;
+        let engine = machine.engine()?;
+        let pid = machine.runs_a(&controller)?;
+        Ok(Self { machine, controller, engine, pid })
     }
 
-    pub(crate) fn until_said(&self, part: &str) -> Outcome {
-        eventually(&format!("`{part}` is said"), || {
-            let said = self.said();
-            let is_said = said.iter().any(|line| line.contains(part));
-            Ok(if is_said { Ok(()) } else { Err(format!("{said:#?}")) })
-        })
+    /// Asks the engine to end, and waits until it has, well.
+    pub(crate) fn stop(&mut self) -> Outcome {
+        self.engine.signal(Signal::TERM)?;
+        match self.engine.ended()?.code() {
+            Some(0) => Ok(()),
+            other => Err(format!("it ended with {other:?}: {:#?}", self.engine.said).into()),
+        }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Starts another engine, and waits until it says that what runs goes on.
+    pub(crate) fn start(&mut self) -> Outcome {
+        self.engine = self.machine.engine()?;
+        let found = format!("1 process was found and goes on: blog-1/web (process {})", self.pid);
+        self.engine.wait_for_line(&found)
     }
 
-    pub(crate) fn signal(&self, signal: Signal) -> Outcome {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        Ok(kill_process(pid.ok_or("no process")?, signal)?)
-    }
-
-    /// Waits until it ends by itself.
-    pub(crate) fn ended(&mut self) -> Outcome<ExitStatus> {
-        eventually("the engine has ended", || {
-            Ok(self.child.try_wait()?.ok_or_else(|| "it runs".to_owned()))
-        })
-    }
-
-    /// Asks it to end, and waits until it has.
-    pub(crate) fn stop(mut self) -> Outcome<ExitStatus> {
-        self.signal(Signal::TERM)?;
-        self.ended()
-    }
-
-    /// Kills it, as a power cut would, and waits until it is gone.
-    pub(crate) fn kill(mut self) -> Outcome {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        // It is gone already in most tests.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// How a command ended, and what it said.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) status: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Answered {
-    /// It ended with this status, and said each of these, anywhere.
-    pub(crate) fn is(&self, status: i32, said: &[&str]) -> Outcome {
-        let all = format!("{}\n{}", self.stdout, self.stderr);
-        let missing = said.iter().find(|text| !all.contains(**text));
-        if self.status == Some(status) && missing.is_none() {
+    /// Waits until a new statement says that build A is healthy, as the process that it was.
+    pub(crate) fn a_goes_on(&self) -> Outcome {
+        let pid = self.controller.until_stated("A is healthy", |stated| healthy(stated, A))?;
+        if pid == self.pid && is_alive(pid) {
             return Ok(());
         }
-        Err(format!("status {status} and {missing:?} are wanted, this is {self:#?}").into())
-    }
-}
-
-/// Runs a command to its end; one that has none is killed, and that is an error.
-pub(crate) fn finished(command: &mut Command) -> Outcome<Answered> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let stdout = reading(child.stdout.take().ok_or("no stdout")?);
-    let stderr = reading(child.stderr.take().ok_or("no stderr")?);
-    let ended = eventually("the command has ended", || {
-        Ok(child.try_wait()?.ok_or_else(|| "it runs".to_owned()))
-    });
-    if ended.is_err() {
-        child.kill()?;
-        child.wait()?;
-    }
-    let text = |reading: JoinHandle<String>| reading.join().map_err(|_| "reading broke off");
-    let (stdout, stderr) = (text(stdout)?, text(stderr)?);
-    Ok(Answered { status: ended?.code(), stdout, stderr })
-}
-
-fn reading(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was said before it broke is worth reading too.
-        let _ = from.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test's deadline is real time")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-/// Looks again and again until it is so; says what it saw last when it never is.
-pub(crate) fn eventually<T>(
-    what: &str,
-    mut look: impl FnMut() -> Outcome<Result<T, String>>,
-) -> Outcome<T> {
-    let deadline = now() + PATIENCE;
-    loop {
-        let seen = match look()? {
-            Ok(value) => return Ok(value),
-            Err(seen) => seen,
-        };
-        if now() > deadline {
-            return Err(format!("never came true: {what}; the last that was seen: {seen}").into());
-        }
-        thread::sleep(Duration::from_millis(20));
+        Err(format!("A runs as {pid}, and was {}", self.pid).into())
     }
 }
