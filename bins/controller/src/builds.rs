@@ -13,7 +13,7 @@ use inventory::Manifest;
 use names::Commit;
 use wire::api::{Registered, Registration};
 
-pub(crate) use pack::sweep;
+pub(crate) use pack::NEW;
 
 use crate::{
     failure::{Failure, FailureKind},

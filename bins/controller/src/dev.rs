@@ -41,6 +41,9 @@ pub(crate) async fn run(
     let signals = Signals::listen()
         .map_err(|error| Failure::because("signals cannot be listened to", &error))?;
     let home = Home::make(dir, dev.machines, surroundings)?;
+    for note in &home.notes {
+        output.status(&format!("note: {note}"));
+    }
     let mut ending = signals.take(home.remains());
     let server = Server::bind(&home.folder)?;
     let mut fleet = Fleet::start(&home, output).await?;

@@ -6,9 +6,10 @@
 //! - How it speaks is in the crate `terminal`: answers, failures, tables, colours. `surroundings` is the only file that reads
 //!   the environment; `shown` makes text of views, as pure functions.
 //! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
-//! - `builds` packs and registers; `follow` waits for a plan; `judge` judges facts without a controller.
+//! - `builds` packs and registers, `artifacts` removes what is packed and needed no more; `follow` waits for a plan; `judge` judges facts without a controller.
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
 
+mod artifacts;
 mod builds;
 mod clock;
 mod command_line;

@@ -9,10 +9,6 @@ use crate::event::Obstacle;
 use crate::excerpt::excerpt;
 use crate::time::Now;
 
-/// A disk that does not answer a look for this long gives trouble, whatever it will say. A disk under load may take seconds
-/// for one write, and none that works takes a minute.
-const LATE_AFTER: Duration = Duration::from_secs(60);
-
 /// Most troubles in a statement: what is wrong with a machine fits into a few, and a statement into a message.
 const TROUBLES_MAX: usize = 16;
 
@@ -29,8 +25,7 @@ pub(crate) struct Troubles {
 #[derive(Debug)]
 enum Look {
     Due(Duration),
-    Asked { late_at: Duration },
-    Late,
+    Asked,
 }
 
 /// What a look changed for those who wait.
@@ -61,59 +56,43 @@ impl Troubles {
     pub(crate) fn hurry(&mut self, now: Now) {
         match self.look {
             Look::Due(_) => self.look = Look::Due(now.monotonic),
-            Look::Asked { .. } | Look::Late => {}
+            Look::Asked => {}
         }
     }
 
-    /// Asks for a look that is due, and makes something of one that does not come back.
+    /// Asks for a look that is due.
     pub(crate) fn tick(&mut self, now: Now, actions: &mut Vec<Action>) {
         match self.look {
             Look::Due(at) if at <= now.monotonic => {
                 actions.push(Action::Examine);
-                self.look = Look::Asked { late_at: now.after(LATE_AFTER) };
+                self.look = Look::Asked;
             }
-            Look::Asked { late_at } if late_at <= now.monotonic => {
-                let seconds = LATE_AFTER.as_secs();
-                let why =
-                    format!("the disk has not answered for {seconds} s; see the kernel's log");
-                let found = std::mem::take(&mut self.found);
-                self.hold(found.into_iter().chain([Trouble { kind: TroubleKind::DiskFails, why }]));
-                self.look = Look::Late;
-            }
-            Look::Due(_) | Look::Asked { .. } | Look::Late => {}
+            Look::Due(_) | Look::Asked => {}
         }
     }
 
     /// Takes in what a look found.
-    pub(crate) fn take(&mut self, found: Vec<Trouble>, now: Now) -> Change {
-        let stood = self.obstacle.is_some();
-        self.hold(found);
-        self.look = Look::Due(now.after(self.every));
-        match stood && self.obstacle.is_none() {
-            true => Change::Relief,
-            false => Change::None,
-        }
-    }
-
-    /// When the next look is due, or one that was asked for is late.
-    pub(crate) fn wake(&self) -> Option<Duration> {
-        match self.look {
-            Look::Due(at) | Look::Asked { late_at: at } => Some(at),
-            Look::Late => None,
-        }
-    }
-
-    fn hold(&mut self, found: impl IntoIterator<Item = Trouble>) {
-        let mut found: Vec<Trouble> = found.into_iter().collect();
+    pub(crate) fn take(&mut self, mut found: Vec<Trouble>, now: Now) -> Change {
         // By kind, so that what keeps things from being begun is not among what is cut off.
         found.sort();
         found.truncate(TROUBLES_MAX);
         found.iter_mut().for_each(|one| one.why = excerpt(&one.why));
-        self.obstacle = found.iter().find(|one| is_of_disk(one.kind)).map(|one| Obstacle {
+        let obstacle = found.iter().find(|one| is_of_disk(one.kind)).map(|one| Obstacle {
             because: UnableBecause::Disk,
             why: format!("{}; nothing new is begun here until that is over", one.why),
         });
-        self.found = found;
+        let is_relief = self.obstacle.is_some() && obstacle.is_none();
+        (self.found, self.obstacle) = (found, obstacle);
+        self.look = Look::Due(now.after(self.every));
+        if is_relief { Change::Relief } else { Change::None }
+    }
+
+    /// When the next look is due.
+    pub(crate) fn wake(&self) -> Option<Duration> {
+        match self.look {
+            Look::Due(at) => Some(at),
+            Look::Asked => None,
+        }
     }
 }
 
@@ -171,19 +150,6 @@ mod tests {
             let change = troubles.take(Vec::new(), at(5));
             assert_eq!(change == Change::Relief, keeps, "{kind:?}");
         }
-    }
-
-    #[test]
-    fn a_disk_that_does_not_answer_gives_trouble_until_it_does() {
-        let mut troubles = Troubles::new(Duration::from_secs(5));
-        looks(&mut troubles, 0);
-        looks(&mut troubles, 59);
-        assert_eq!(troubles.found(), []);
-        looks(&mut troubles, 60);
-        assert_eq!(troubles.found()[0].kind, TroubleKind::DiskFails);
-        assert_eq!((looks(&mut troubles, 600), troubles.wake()), (0, None));
-        assert_eq!(troubles.take(Vec::new(), at(601)), Change::Relief);
-        assert_eq!(troubles.found(), []);
     }
 
     #[test]

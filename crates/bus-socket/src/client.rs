@@ -45,9 +45,8 @@ const ASKS_LENGTH: usize = 16;
 /// **A connection that is lost** takes along what was on its way. A request that was already sent ends with its own
 /// time-out and not earlier: it may have been handled, and to say that it could not be sent would be untrue.
 ///
-/// A process that publishes faster than its connection carries loses the oldest messages, as a slow reader does.
-/// Messages arrive in the order in which they were published, and requests in the order in which they were asked; between
-/// the two there is no order.
+/// A process that publishes faster than its connection carries loses the oldest messages, as a slow reader does. Messages
+/// arrive in the order in which they were published, and there is no other order.
 ///
 /// When all handles are gone, what was said is still sent, and the connection ends.
 #[derive(Debug, Clone)]

@@ -3,6 +3,19 @@
 //! ```text
 //! hello   "bwbus" version(1)            the first bytes in both directions, in every version
 //! frame   length(4) kind(1) fields      the length counts what comes after it
+//!
+//! client                                server
+//! hello                       ◄──►      hello
+//!                             ◄──       welcome, or goodbye
+//! publish                     ──►
+//! subscribe or serve          ──►
+//!                             ◄──       stands, then messages or requests
+//! answer or no answer         ──►       to each request
+//! leave                       ──►
+//! ask                         ──►
+//!                             ◄──       answered, nobody serves or not taken; nothing when the time is over
+//! forget                      ──►
+//!                             ◄──       goodbye, at any time the last
 //! ```
 //!
 //! A number has 8 bytes, the high ones first; a text its length in 2 bytes before it. A payload is the last field of
@@ -165,7 +178,7 @@ mod tests {
         let over = TooLarge { bytes: PAYLOAD_BYTES_MAX + 1 };
         let cases: [(&[u8], FrameError); 8] = [
             (b"\0\0\0\0", FrameError::Cut),
-            (b"\0\0\0\x01\x81", FrameError::UnknownKind(0x81)),
+            (b"\0\0\0\x01\x80", FrameError::UnknownKind(0x80)),
             (b"\0\0\0\x01\x01", FrameError::Cut),
             (b"\0\0\0\x05\x04\0\0\0\0", FrameError::Cut),
             (b"\0\0\0\x0a\x04\0\0\0\0\0\0\0\x01!", FrameError::Trailing { bytes: 1 }),
@@ -223,6 +236,7 @@ mod tests {
     fn to_client() -> impl Strategy<Value = ToClient> {
         let registration = || any::<u64>().prop_map(RegistrationId);
         prop_oneof![
+            Just(ToClient::Welcome),
             registration().prop_map(|registration| ToClient::Stands { registration }),
             (registration(), subject(), payload()).prop_map(|(registration, subject, payload)| {
                 ToClient::Message { registration, subject, payload }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use conditions::{Event as ConditionEvent, Keeper};
 use inventory::{Epoch, Machine};
 use names::{MachineName, PlanId};
 use wire::{
@@ -14,6 +15,7 @@ use crate::{
     ask::{self, Asking},
     begin, catch_up, deliver, doctor, judge,
     judge::Judged,
+    kept_there::kept_there,
     plan::PlanState,
     put_back,
     record::{KeptReport, Record, Told},
@@ -116,6 +118,8 @@ impl Controller {
         match (is_held, held) {
             (true, Some(held)) => sighting.delivery = Delivery::Taken { number: held.number },
             (true, None) => {}
+            // It goes on refusing what it refused, until something is seen of the contrary.
+            (false, _) if sighting.refuses(declared.map(|declared| declared.number)) => {}
             (false, _) => sighting.delivery = Delivery::NotTried,
         }
         if held.is_none() && self.state.records.reports.contains_key(&sighting_of) {
@@ -125,7 +129,9 @@ impl Controller {
         self.inventory_changed |= is_ahead;
         self.judging_due = true;
         let declaration = declared.filter(|_| !is_held && !is_ahead).cloned();
-        Ok(HelloReply { declaration, keep: None })
+        // To a machine that holds another declaration it would say nothing.
+        let keep = kept_there(&self.state, &sighting_of).filter(|_| is_held);
+        Ok(HelloReply { declaration, keep })
     }
 
     /// A machine states the health of all that it runs.
@@ -224,6 +230,7 @@ impl Controller {
         let mut step = self
             .retell()
             .or_else(|| self.keep_bounds())
+            .or_else(|| self.note_statements(now))
             .or_else(|| supersede::supersede(&self.state, now))
             .or_else(|| self.put_back(now))
             .or_else(|| self.judge(now))
@@ -411,20 +418,36 @@ impl Controller {
         step
     }
 
-    /// Runs the probes: that of a machine's statements for each that arrived, the others when time has passed.
-    fn examine(&mut self, now: DateTime<Utc>) -> Option<Step> {
-        if self.restated.is_empty() && !self.ticked {
+    /// Takes what machines stated into the conditions, before any gate is judged: what a machine says of itself in the same
+    /// breath as it speaks against a build is known first.
+    fn note_statements(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if self.restated.is_empty() {
             return None;
         }
-        let (mut keeper, mut events) = match self.ticked {
-            true => doctor::examine(&self.state, now),
-            false => (self.state.records.conditions.clone(), Vec::new()),
-        };
+        let (mut keeper, mut events) = (self.state.records.conditions.clone(), Vec::new());
         for machine in &self.restated {
             events.extend(doctor::take_statement(&mut keeper, &self.state, now, machine));
         }
         self.restated.clear();
-        let step = doctor::step(&self.state, now, keeper.clone(), &events);
+        self.conditions_seen(now, keeper, &events)
+    }
+
+    /// Runs the probes that look at more than one statement, when time has passed.
+    fn examine(&mut self, now: DateTime<Utc>) -> Option<Step> {
+        if !self.ticked {
+            return None;
+        }
+        let (keeper, events) = doctor::examine(&self.state, now);
+        self.conditions_seen(now, keeper, &events)
+    }
+
+    fn conditions_seen(
+        &mut self,
+        now: DateTime<Utc>,
+        keeper: Keeper,
+        events: &[ConditionEvent],
+    ) -> Option<Step> {
+        let step = doctor::step(&self.state, now, keeper.clone(), events);
         if step.is_none() {
             // Only counts and times of what is open already: a restart counts on from what it finds.
             self.state.records.conditions = keeper;

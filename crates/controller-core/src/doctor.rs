@@ -1,5 +1,7 @@
 //! The probes: what is wrong now, seen from all that is known. They change nothing.
 
+mod troubles;
+
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -44,6 +46,7 @@ pub(crate) fn take_statement(
     let source = Source::new(format!("statements.{machine}"));
     let mut seen = unhealthy(machine, stated);
     seen.extend(drift(state, machine, stated));
+    seen.extend(troubles::seen(machine, &stated.statement, keeper));
     keeper.run(&source, now, seen)
 }
 

@@ -167,11 +167,22 @@ fn condition(open: &conditions::Condition) -> gate::Condition {
         summary: open.summary.text.clone(),
         subject: gate::Subject {
             scope: open.subject.scope.to_string(),
-            id: open.subject.id.clone(),
+            id: about(&open.subject).to_owned(),
             machine: open.subject.machine.clone().unwrap_or_default(),
             also: open.subject.also.clone(),
         },
     }
+}
+
+/// What a condition is about, without its machine, which is named beside it: a machine may have the name of a module, and
+/// what is wrong with the machine is no evidence against that module.
+fn about(subject: &conditions::Subject) -> &str {
+    let Some(machine) = subject.machine.as_deref() else { return &subject.id };
+    if subject.id == machine {
+        return "";
+    }
+    let rest = subject.id.strip_suffix(machine).and_then(|rest| rest.strip_suffix('.'));
+    rest.unwrap_or(&subject.id)
 }
 
 /// Whether a machine is heard and all that it states is healthy; one that states nothing runs nothing that could be ill.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | which builds move, where, in which order | `ask/release.rs`, `begin.rs`, `first_machine.rs`, `waves.rs` |
 //! | what a machine is declared | `send.rs`, `catch_up.rs`, `put_back.rs`, `deliver.rs` |
+//! | which builds it keeps on its disk | `kept_there.rs` |
 //! | what a gate's end leads to | `judge.rs` |
 //! | what is done with a failure | `failure/`, driven by `put_back.rs` |
 //! | what is wrong now | `doctor.rs` |
@@ -23,6 +24,7 @@ mod facts;
 pub mod failure;
 mod first_machine;
 mod judge;
+mod kept_there;
 mod moved;
 mod plan;
 mod put_back;

@@ -148,6 +148,20 @@ impl Plan {
         }
     }
 
+    /// Whether it has not ended: it may still send something, or have something put back.
+    pub fn is_open(&self) -> bool {
+        match self.state {
+            PlanState::Queued
+            | PlanState::Sending { .. }
+            | PlanState::Judging { .. }
+            | PlanState::PuttingBack(_) => true,
+            PlanState::Done { .. }
+            | PlanState::Failed(_)
+            | PlanState::Stopped { .. }
+            | PlanState::Superseded { .. } => false,
+        }
+    }
+
     /// The wave that it sends or judges, or did when it ended.
     pub fn place(&self) -> Option<Place> {
         match &self.state {

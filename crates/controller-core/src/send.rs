@@ -11,7 +11,7 @@ use crate::{
     facts,
     plan::{Place, Plan, PlanState},
     state::State,
-    step::Step,
+    step::{Effect, Step},
 };
 
 /// Sends the wave of a plan that is to be sent.
@@ -42,18 +42,23 @@ fn sent(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place) -> Option<
         }
     }
     for machine in &wave.machines {
-        let next = state.compose(machine, &moved);
-        // A machine that holds all this already was sent it when it was declared, and has reported on it since.
-        let held =
-            state.records.declared.get(machine).map(|held| (held.declaration.number, held.at));
-        let Some((number, at)) = next.as_ref().map(|next| (next.number, now)).or(held) else {
-            continue;
+        let held = state.records.declared.get(machine);
+        let (number, at) = match (state.compose(machine, &moved), held) {
+            (Some(next), _) => {
+                let number = next.number;
+                state.declare(&mut step, now, next);
+                (number, now)
+            }
+            // A machine that holds all this already was sent it when it was declared, and has reported on it since. Sent
+            // once more, it is tried at once where it could not be tried before.
+            (None, Some(held)) => {
+                step.then.push(Effect::Send(Box::new(held.declaration.clone())));
+                (held.declaration.number, held.at)
+            }
+            (None, None) => continue,
         };
         plan.baseline.entry(machine.clone()).or_insert_with(|| facts::baseline(state, machine));
         plan.sent.insert(machine.clone(), SentTo { declaration: number.0, at });
-        if let Some(declaration) = next {
-            state.declare(&mut step, now, declaration);
-        }
     }
     plan.state = match Gate::open(opening(state, now, &plan, place)?, &state.rules.gate) {
         Ok(gate) => PlanState::Judging { place, gate: Box::new(gate) },

@@ -92,6 +92,11 @@ impl Sighting {
         since.is_some_and(|since| now - since > SILENT_AFTER)
     }
 
+    /// Whether it has refused this declaration, and nothing else has been heard of it since.
+    pub(crate) fn refuses(&self, declared: Option<DeclarationNumber>) -> bool {
+        matches!(&self.delivery, Delivery::Refused { number, .. } if Some(*number) == declared)
+    }
+
     /// Takes a hello.
     pub fn take_hello(&mut self, now: DateTime<Utc>, hello: Hello) {
         self.heard = Some(now);
@@ -120,6 +125,13 @@ impl Sighting {
             }
         }
         self.heard = Some(now);
+        // What could not be written down there when it was sent was handed over since, with the answer to a hello.
+        if let Delivery::Refused { number, why: RefusedDeclaration::NotKept { .. }, .. } =
+            self.delivery
+            && statement.declaration == Some(number)
+        {
+            self.delivery = Delivery::Taken { number };
+        }
         self.statement = Some(Stated { heard: now, statement });
         true
     }

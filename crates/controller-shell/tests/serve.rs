@@ -11,8 +11,8 @@ use bus::{Bus as _, InProcessBus};
 use chrono::{DateTime, TimeDelta, Utc};
 use controller_core::Reading;
 use controller_shell::{Clock, Config, Controller, Ids};
-use inventory::{Declaration, DeclarationNumber, Instances, Machine, Manifest};
-use names::{Commit, MachineName};
+use inventory::{Declaration, DeclarationNumber, DeclaredModule, Instances, Machine, Manifest};
+use names::{BuildId, Commit, MachineName};
 use store::{Disk, Failure, Fault, MemoryStore};
 use tokio::time::{Instant, timeout};
 use wire::{
@@ -24,6 +24,9 @@ use wire::{
 
 /// Far longer than anything here takes on the paused clock.
 const DEADLINE: Duration = Duration::from_secs(600);
+
+/// How long a build that breaks is well: until its report was kept, and far from the end of its gate.
+const BREAKS_AFTER: Duration = Duration::from_secs(10);
 
 /// A wall clock that tests set, beside a time since boot that runs with tokio's.
 #[derive(Debug, Clone)]
@@ -94,8 +97,14 @@ impl Fleet {
     }
 
     async fn release(&self, commit: &str) -> PlanView {
-        let manifest = "[module]\nname = 'blog'\n[[resource]]\nname = 'web'\ncommand = ['./blog']\n\
-                        [gate]\npasses = 3\nevery = '10s'\nsettle = '30s'";
+        self.release_of(commit, "'./blog'").await
+    }
+
+    async fn release_of(&self, commit: &str, command: &str) -> PlanView {
+        let manifest = format!(
+            "[module]\nname = 'blog'\n[[resource]]\nname = 'web'\ncommand = [{command}]\n\
+             [gate]\npasses = 3\nevery = '10s'\nsettle = '30s'"
+        );
         let registration = Registration {
             commit: Commit::new(commit).unwrap(),
             manifest: Manifest::from_toml(manifest).unwrap(),
@@ -162,15 +171,18 @@ async fn agent(bus: InProcessBus) {
     let answer = bus.request(&subject, message(hello), Duration::from_secs(5)).await.unwrap();
     let _: HelloReply = body(&answer);
     let mut held: Option<Declaration> = None;
+    let mut held_since = Instant::now();
     let mut kept = None;
     for sequence in 1.. {
         while let Some(request) = asked.try_next() {
             held = Some(body::<Declare>(&request.payload).declaration);
+            held_since = Instant::now();
             request.responder.respond(message(DeclareReply::Taken)).unwrap();
         }
         let number = held.as_ref().map(|held| held.number);
         let health = subject::health(&name()).parse().unwrap();
-        bus.publish(&health, message(statement(sequence, held.as_ref()))).await.unwrap();
+        let stated = statement(sequence, held.as_ref(), held_since.elapsed());
+        bus.publish(&health, message(stated)).await.unwrap();
         if let Some(held) = &held
             && kept != number
         {
@@ -196,7 +208,7 @@ fn report(held: &Declaration) -> Report {
     Report { machine: name(), declaration: held.number, revision: 1, modules: modules.collect() }
 }
 
-fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
+fn statement(sequence: u64, held: Option<&Declaration>, held_for: Duration) -> Statement {
     let modules = held.into_iter().flat_map(|held| &held.modules);
     let resources = modules.flat_map(|(module, declared)| {
         declared.instances.keys().map(|instance| ResourceStatement {
@@ -206,7 +218,7 @@ fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
             build: declared.build.clone(),
             execution: Some("a1-1".parse().unwrap()),
             process: None,
-            state: ResourceState::Healthy,
+            state: state_of(declared, held_for),
             since: DateTime::UNIX_EPOCH,
             restarts: 0,
             why: None,
@@ -221,6 +233,15 @@ fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
         declaration: held.map(|held| held.number),
         resources: resources.collect(),
         troubles: Vec::new(),
+    }
+}
+
+/// A build whose command says so breaks after a while.
+fn state_of(declared: &DeclaredModule, held_for: Duration) -> ResourceState {
+    let breaks = declared.manifest.resources[0].command.iter().any(|part| part == "breaks");
+    match breaks && held_for >= BREAKS_AFTER {
+        true => ResourceState::Failed,
+        false => ResourceState::Healthy,
     }
 }
 
@@ -293,6 +314,35 @@ async fn nothing_is_sent_or_acknowledged_while_the_store_takes_no_writes() {
         panic!("no conditions")
     };
     assert!(conditions.is_empty(), "{conditions:?}");
+}
+
+/// What others put on the controller's disk must not keep a bad build running on a machine.
+#[tokio::test(start_paused = true)]
+async fn a_build_that_fails_is_put_back_although_the_disk_is_low() {
+    let fleet = Fleet::start().await;
+    let good = fleet.release("a").await.moves[0].to.clone();
+    fleet.until("done").await;
+    let bad = fleet.release_of("b", "'./blog', 'breaks'").await.moves[0].to.clone();
+    let runs = async |build: &BuildId| {
+        let Answer::Machines(machines) = fleet.ask(Ask::Machines).await else {
+            panic!("no machines")
+        };
+        machines[0].resources.iter().any(|resource| resource.build == *build)
+    };
+    let reached = async |build: &BuildId| {
+        while !runs(build).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(DEADLINE, reached(&bad)).await.unwrap();
+    tokio::time::sleep(BREAKS_AFTER / 2).await;
+    fleet.store.set_disk(Disk::Low);
+    timeout(Duration::from_secs(30), reached(&good)).await.unwrap();
+    assert_ne!(fleet.plan().await.state, "failed", "its report has no room yet");
+
+    fleet.store.set_disk(Disk::Writable);
+    fleet.until("failed").await;
+    assert!(runs(&good).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -95,8 +95,8 @@ pub use policy::{NeverPasses, Policy};
 pub use reason::{Broken, NotYet, Reason, Unnamed};
 pub use recording::{Known, RecordedStep, Recording, Replayed};
 pub use rules::{
-    BaselineUse, BeforeSend, BetweenPasses, CoreBehind, EmptyGate, FailFast, Identity, Lack,
-    LatePass, MachineInId, OnSilence, ReportTime, Restated, Rules, ServedTools, SetBack,
+    BaselineUse, BeforeSend, BetweenPasses, CoreBehind, EmptyGate, FailFast, Identity, IllMachine,
+    Lack, LatePass, MachineInId, OnSilence, ReportTime, Restated, Rules, ServedTools, SetBack,
     SettleFrom, Unable, UnreadableFacts,
 };
 pub use took::{took_text, whole_seconds};

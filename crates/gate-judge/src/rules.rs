@@ -81,6 +81,9 @@ pub struct Rules {
     /// Whether a condition is about a machine that only its id names. Tag:
     /// `machine_only_in_id_not_seen`.
     pub machine_in_id: MachineInId,
+    /// Whether a machine with something wrong as a whole is believed when it speaks against a
+    /// module. *Untagged.*
+    pub ill_machine: IllMachine,
 }
 
 /// From when the settle time counts.
@@ -265,6 +268,18 @@ pub enum MachineInId {
     Seen,
 }
 
+/// Whether a machine with something wrong as a whole is believed when it speaks against a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IllMachine {
+    /// It is: what is seen of the module decides before what is wrong with the machine.
+    Believed,
+    /// It is not: a module that fails where the disk is full may fail for the disk's sake, so what
+    /// is wrong with the machine is what is wanting. A core component is judged all the same,
+    /// since the machine may be ill by it.
+    NotBelieved,
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -297,6 +312,7 @@ impl Default for Rules {
             incomparable_engine: Lack::IsWanting,
             core_behind: CoreBehind::TheNamed,
             machine_in_id: MachineInId::Seen,
+            ill_machine: IllMachine::NotBelieved,
         }
     }
 }
@@ -334,6 +350,7 @@ impl Rules {
             incomparable_engine: Lack::IsNothing,
             core_behind: CoreBehind::EveryMoved,
             machine_in_id: MachineInId::NotSeen,
+            ill_machine: IllMachine::Believed,
         }
     }
 

@@ -8,7 +8,8 @@ use crate::health::{Examination, Finding, MachineScope, MachineView, ModuleView}
 use crate::index::FactsIndex;
 use crate::places::Places;
 use crate::reason::NotYet;
-use crate::rules::Rules;
+use crate::rules::{IllMachine, Rules};
+use crate::weight::Weight;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -101,13 +102,31 @@ impl<'a> Wave<'a> {
         self.where_err(|pair| {
             let (module, machine) = (&self.modules[pair.module], &self.machines[pair.machine]);
             let examination = Examination::new(module, machine, self.facts, self.rules);
-            examination.examine(MachineScope::SortedBefore)?;
-            let Some(about) = self.about.get(&pair.machine) else { return Ok(()) };
+            let seen = examination.examine(MachineScope::SortedBefore);
+            let Some(about) = self.about.get(&pair.machine) else { return seen };
+            self.believed(seen, module, about.whole.as_ref())?;
             match about.on.get(module.name).or(about.whole.as_ref()) {
                 Some(reason) => Err(module.not_yet(reason.clone())),
                 None => Ok(()),
             }
         })
+    }
+
+    /// What is left of what was seen of a module, on a machine that may have something wrong as a
+    /// whole.
+    fn believed(
+        &self,
+        seen: Result<(), Finding>,
+        module: &ModuleView<'_>,
+        wrong: Option<&NotYet>,
+    ) -> Result<(), Finding> {
+        match (self.rules.ill_machine, module.component, wrong) {
+            (IllMachine::Believed, _, _) | (_, Some(_), _) | (_, _, None) => seen,
+            (IllMachine::NotBelieved, None, Some(wrong)) => seen.map_err(|finding| {
+                let is_evidence = finding.weight == Weight::Evidence;
+                if is_evidence { module.not_yet(wrong.clone()) } else { finding }
+            }),
+        }
     }
 
     /// Every pair whose machine has no statement that is fresh enough, in the order of the pairs.

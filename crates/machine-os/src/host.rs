@@ -231,8 +231,7 @@ impl Host for OsHost {
     }
 
     async fn adopt(&self) -> Result<Vec<Adopted<OsProcess>>, AdoptError> {
-        let OsConfig { root, shim, .. } = &self.inner.config;
-        let found = engine::adopt(root, &self.inner.boot.0, shim).await;
+        let found = engine::adopt(&self.inner.config.root, &self.inner.boot.0).await;
         let found = found.map_err(|source| AdoptError {
             what: "reading the folder of shims".to_owned(),
             source: source.into(),

@@ -1,18 +1,13 @@
 //! What the kernel says of processes: `/proc`, read and nothing else.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-
-use crate::entry::Who;
 
 /// More generations than any tree of processes has.
 const STEPS_MAX: u32 = 1_000;
@@ -64,18 +59,6 @@ pub(crate) fn descends(pid: u32, of: u32) -> Option<bool> {
     Some(is_of(&one))
 }
 
-/// The process that works in this folder and was started with this last argument.
-pub(crate) fn working_in(folder: &Path, argument: &OsStr) -> Option<Who> {
-    let works_there = |one: &Stat| {
-        let at = |name| format!("/proc/{}/{name}", one.pid);
-        let line = fs::read(at("cmdline")).unwrap_or_default();
-        let last = line.strip_suffix(&[0]).and_then(|line| line.rsplit(|byte| *byte == 0).next());
-        last == Some(argument.as_bytes()) && fs::read_link(at("cwd")).is_ok_and(|cwd| cwd == folder)
-    };
-    let found = all().ok()?.into_values().filter(works_there).min_by_key(|one| one.started)?;
-    Some(Who { pid: found.pid, started: found.started })
-}
-
 /// Which boot this is.
 pub(crate) fn boot() -> io::Result<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
@@ -96,6 +79,14 @@ pub(crate) fn up_for(started: u64) -> Duration {
 pub(crate) fn carries(pid: u32, variable: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+}
+
+/// What a variable was when a process was started, if it had it and it is text.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_owned()).ok()
 }
 
 /// Sends a signal to exactly this process: not to another that was given its number meanwhile. That it is gone, or is not

@@ -86,6 +86,7 @@ pub struct Options {
 impl Options {
     /// A store in `folder` that leaves 8 MiB of the disk free: enough to open it after a restart, which takes
     /// up to a segment of 512 KiB and a snapshot with some bytes for each page; and for most stores also for a copy.
+    /// Half of it can be used by what is about a failure.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), room: Room::Leave { bytes: 8 * 1024 * 1024 } }
     }

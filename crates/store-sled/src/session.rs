@@ -126,6 +126,7 @@ impl Session {
     ) -> Result<Landed, Failure<CommitError>> {
         let number = NonZeroU64::MIN.saturating_add(self.standing.revision);
         let revision = Revision::new(number);
+        let reserve = batch.reserve();
         let mut changes = Vec::new();
         let mut standing = Standing { revision: number.get(), ..self.standing };
         for Entry { key, expect, change } in batch.into_entries() {
@@ -154,7 +155,8 @@ impl Session {
         if writes.is_empty() {
             return Ok(Landed::new(revisions));
         }
-        room.check(folder.root(), bytes).map_err(|trouble| Failure::Sound(trouble.into()))?;
+        let untouched = |trouble: Trouble| Failure::Sound(trouble.into());
+        room.check(folder.root(), bytes, reserve).map_err(untouched)?;
         self.apply(standing, writes)?;
         self.land(folder)?;
         self.mark.advance(standing)?;

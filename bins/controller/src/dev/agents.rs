@@ -131,6 +131,8 @@ impl Agent {
             let mut child = self.start().map_err(|error| {
                 Failure::because(format!("the agent of {machine} does not start"), &error)
             })?;
+            // Waiting would close it first, and that is how an agent hears that its fleet is gone.
+            let _tether = child.stdin.take();
             let ended = tokio::select! {
                 ended = child.wait() => ended,
                 () = asked(&mut stopped) => return self.stop(child).await,
@@ -178,8 +180,6 @@ impl Agent {
             // One that has just ended is what is wanted.
             let _ = kill_process(pid, Signal::TERM);
         }
-        // `wait` would close its standard input first, and that is how it is told of a crash.
-        let _held = child.stdin.take();
         child.wait().await.map(drop).map_err(|error| {
             Failure::because(format!("the agent of {} is not waited for", self.machine), &error)
         })

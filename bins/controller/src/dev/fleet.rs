@@ -17,6 +17,7 @@ use wire::api::{Answer, Ask};
 
 use super::{agents::Agents, home::Home};
 use crate::{
+    artifacts::{self, Tidying},
     clock::{self, MachineClock},
     failure::{Failure, FailureKind, chain},
     ids::Ulids,
@@ -36,6 +37,7 @@ pub(crate) struct Fleet {
     controller: Controller,
     agents: Agents,
     serving: Serving,
+    _tidying: Tidying,
 }
 
 /// The bus, served to other processes until this is dropped.
@@ -58,13 +60,14 @@ impl Fleet {
         let read = |error| Failure::because("the kernel does not say which boot this is", &error);
         let clock = MachineClock::new().map_err(read)?;
         let ids = Ulids::new().map_err(|error| Failure::because("no ids can be drawn", &error))?;
+        let tidying = artifacts::keep_tidy(home.folder.artifacts(), store.clone());
         let controller = Controller::start(config, store, bus, clock, ids).await;
         let controller = controller
             .map_err(|error| Failure::because("the controller does not start", &error))?;
         enroll(&controller.handle(), &home.machines).await?;
         let serving = Serving(tokio::spawn(server.serve()));
         let agents = Agents::start(home, *output)?;
-        Ok(Self { controller, agents, serving })
+        Ok(Self { controller, agents, serving, _tidying: tidying })
     }
 
     /// Where requests go in.
@@ -79,7 +82,7 @@ impl Fleet {
 
     /// Stops it: the controller first, so that nobody judges machines that are being stopped.
     pub(crate) async fn stop(self) {
-        let Self { controller, agents, serving } = self;
+        let Self { controller, agents, serving, _tidying } = self;
         let all = async {
             controller.stop().await;
             agents.stop().await;

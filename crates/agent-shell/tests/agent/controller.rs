@@ -11,8 +11,8 @@ use store::MemoryStore;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use wire::{
-    Declare, DeclareReply, Envelope, Hello, HelloReply, ModuleOutcome, ModuleReport, Report,
-    ReportReply, ResourceStatement, Statement,
+    BuildsKept, Declare, DeclareReply, Envelope, Hello, HelloReply, ModuleOutcome, ModuleReport,
+    Report, ReportReply, ResourceStatement, Statement,
 };
 
 use crate::declared::machine;
@@ -35,6 +35,8 @@ pub(crate) struct Controller {
     pub(crate) heard: watch::Receiver<Heard>,
     /// What the next hellos are answered with.
     pub(crate) hand_out: watch::Sender<Option<Declaration>>,
+    /// The builds that the next hellos are answered to keep.
+    pub(crate) keep: watch::Sender<Option<BuildsKept>>,
 }
 
 /// An agent that runs in a task.
@@ -47,11 +49,11 @@ impl Controller {
     pub(crate) async fn new() -> Self {
         let bus = InProcessBus::new();
         let (say, heard) = watch::channel(Heard::default());
-        let hand_out = watch::Sender::new(None);
-        tokio::spawn(serve(bus.clone(), say, hand_out.subscribe()));
+        let (hand_out, keep) = (watch::Sender::new(None), watch::Sender::new(None));
+        tokio::spawn(serve(bus.clone(), say, hand_out.subscribe(), keep.subscribe()));
         // What nobody serves yet is asked again by the agent, but a test need not wait for that.
         tokio::task::yield_now().await;
-        Self { bus, store: MemoryStore::new(), heard, hand_out }
+        Self { bus, store: MemoryStore::new(), heard, hand_out, keep }
     }
 
     pub(crate) fn start<H: Host>(&self, host: &H, incarnation: u64) -> Running {
@@ -145,6 +147,7 @@ async fn serve(
     bus: InProcessBus,
     say: watch::Sender<Heard>,
     hand_out: watch::Receiver<Option<Declaration>>,
+    keep: watch::Receiver<Option<BuildsKept>>,
 ) {
     let mut statements =
         bus.subscribe(&wire::subject::any_health().parse().unwrap()).await.unwrap();
@@ -166,7 +169,8 @@ async fn serve(
             Some(request) = hellos.next() => {
                 let hello: Hello = Envelope::decode(&request.payload).unwrap().body;
                 say.send_modify(|heard| heard.hellos.push(hello));
-                let reply = HelloReply { declaration: hand_out.borrow().clone(), keep: None };
+                let (declaration, keep) = (hand_out.borrow().clone(), keep.borrow().clone());
+                let reply = HelloReply { declaration, keep };
                 request.responder.respond(envelope(reply).encode().unwrap().into()).unwrap();
             }
             else => return,

@@ -7,5 +7,6 @@ mod no_store;
 mod real;
 mod real_disks;
 mod simulated;
+mod simulated_machine;
 mod simulated_trouble;
 mod told;

@@ -150,6 +150,8 @@ impl<'k> Conversation<'k> {
 
     fn hear(&mut self, frame: ToClient) -> Result<(), End> {
         match frame {
+            // Once more than needed.
+            ToClient::Welcome => {}
             ToClient::Stands { registration } => {
                 self.resuming.remove(&registration);
                 self.keeper.wanted.stands(registration);

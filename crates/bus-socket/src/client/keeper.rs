@@ -14,7 +14,7 @@ use super::conversation::{Conversation, End, Halves};
 use super::pause::pause;
 use super::wanted::Wanted;
 use super::{Ask, Order};
-use crate::frame::VERSION;
+use crate::frame::{ToClient, VERSION};
 use crate::{link, peer, place};
 
 /// How long a server may take to say hello, and then to confirm what stands here. It takes a millisecond; one that hangs
@@ -124,7 +124,7 @@ impl Keeper {
     }
 }
 
-/// Connects, and hears who is there.
+/// Connects, and hears who is there, and whether this process is served.
 async fn open(path: &Path) -> Result<Halves, ConnectionError> {
     let greeted = async {
         let stream = place::reach(path).await.map_err(ConnectionError::reaching)?;
@@ -133,9 +133,19 @@ async fn open(path: &Path) -> Result<Halves, ConnectionError> {
         while !outgoing.is_empty() {
             outgoing.write().await;
         }
-        match incoming.hello().await? {
-            VERSION => Ok((incoming, outgoing)),
-            theirs => Err(ConnectionError::Version { theirs }),
+        let theirs = incoming.hello().await?;
+        if theirs != VERSION {
+            return Err(ConnectionError::Version { theirs });
+        }
+        match incoming.next().await? {
+            ToClient::Welcome => Ok((incoming, outgoing)),
+            ToClient::Goodbye { why } => Err(ConnectionError::Dismissed(why)),
+            ToClient::Stands { .. }
+            | ToClient::Message { .. }
+            | ToClient::Asked { .. }
+            | ToClient::Answered { .. }
+            | ToClient::NobodyServes { .. }
+            | ToClient::NotTaken { .. } => Err(ConnectionError::NoBus),
         }
     };
     timeout(SETTLED_WITHIN, greeted).await.unwrap_or(Err(ConnectionError::Silent))

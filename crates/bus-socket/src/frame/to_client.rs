@@ -8,6 +8,8 @@ use super::{AskId, Frame, FrameError, HandedId, RegistrationId};
 /// What the server says to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToClient {
+    /// You are served from now on. The first frame, unless it is a goodbye.
+    Welcome,
     /// This subscription or serving stands: whatever comes from now on arrives.
     Stands { registration: RegistrationId },
     /// This was published.
@@ -24,6 +26,7 @@ pub(crate) enum ToClient {
     Goodbye { why: String },
 }
 
+const WELCOME: u8 = 0x80;
 const STANDS: u8 = 0x81;
 const MESSAGE: u8 = 0x82;
 const ASKED: u8 = 0x83;
@@ -35,6 +38,7 @@ const GOODBYE: u8 = 0x87;
 impl Frame for ToClient {
     fn write(&self, to: &mut Vec<u8>) {
         match self {
+            Self::Welcome => to.push(WELCOME),
             Self::Stands { registration } => {
                 to.push(STANDS);
                 put_number(to, registration.0);
@@ -75,6 +79,7 @@ impl Frame for ToClient {
 
     fn read(kind: u8, fields: &mut Fields<'_>) -> Result<Self, FrameError> {
         Ok(match kind {
+            WELCOME => Self::Welcome,
             STANDS => Self::Stands { registration: RegistrationId(fields.number()?) },
             MESSAGE => Self::Message {
                 registration: RegistrationId(fields.number()?),

@@ -128,7 +128,10 @@ impl<B: Bus> Remote<B> {
             self.outgoing.write().await;
         }
         match self.incoming.hello().await? {
-            VERSION => Ok(()),
+            VERSION => {
+                self.outgoing.push(&ToClient::Welcome);
+                Ok(())
+            }
             theirs => Err(Dismissal::Version { theirs }.into()),
         }
     }

@@ -206,7 +206,7 @@ async fn requests_that_are_never_answered_are_bounded_and_given_up_ones_do_not_c
 
     let mut peer = Raw::connect(&served.path()).await;
     peer.say(&[HELLO, &serve(1, "never.answered")].concat()).await;
-    peer.hear_hello().await;
+    peer.hear_welcome().await;
     assert_eq!(peer.next().await.0, 0x81);
     let on = subject("never.answered");
     for _ in 0..UNANSWERED_MAX / AT_ONCE {

@@ -42,6 +42,10 @@ pub(crate) fn request(id: u64, on: &str, payload: &[u8]) -> Vec<u8> {
     frame(0x05, &[&number(id), &number(60_000), &text(on), payload])
 }
 
+pub(crate) fn welcome() -> Vec<u8> {
+    frame(0x80, &[])
+}
+
 pub(crate) fn goodbye(why: &str) -> Vec<u8> {
     frame(0x87, &[&text(why)])
 }
@@ -79,6 +83,12 @@ impl<S: AsyncRead + Unpin> Raw<S> {
             (body[0], fields)
         };
         timeout(PATIENCE, next).await.unwrap()
+    }
+
+    /// Hears that it is served.
+    pub(crate) async fn hear_welcome(&mut self) {
+        self.hear_hello().await;
+        assert_eq!(self.next().await, (0x80, Vec::new()));
     }
 
     pub(crate) async fn hear_hello(&mut self) {

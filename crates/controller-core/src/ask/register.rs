@@ -8,7 +8,6 @@ use wire::api::{Answer, Refusal, RefusalKind, Registered, Registration};
 
 use super::{Asking, Decided, rule};
 use crate::{
-    plan::PlanState,
     record::RecordKey,
     state::State,
     step::{Step, Write},
@@ -101,16 +100,7 @@ fn forget_old(state: &State, new: &Build, step: &mut Step) {
 /// What something rests on. Every build of a plan that has not ended counts, its targets and what it would put back.
 fn in_use(state: &State) -> InUse {
     let records = &state.records;
-    let unfinished = records.plans.values().filter(|plan| match plan.state {
-        PlanState::Queued
-        | PlanState::Sending { .. }
-        | PlanState::Judging { .. }
-        | PlanState::PuttingBack(_) => true,
-        PlanState::Done { .. }
-        | PlanState::Failed(_)
-        | PlanState::Stopped { .. }
-        | PlanState::Superseded { .. } => false,
-    });
+    let unfinished = records.plans.values().filter(|plan| plan.is_open());
     let moves = unfinished.flat_map(|plan| plan.moves());
     let declared =
         records.declared.values().flat_map(|declared| declared.declaration.modules.values());

@@ -10,7 +10,7 @@ use controller_core::{Anchor, Asking, Controller, Effect, Plan, PlanState, Recor
 use inventory::{Declaration, Epoch, Instances, Machine, Manifest, Target};
 use names::{BuildId, Commit, Digest, MachineName, ModuleName, PlanId};
 use wire::{
-    DeclareReply,
+    BuildsKept, DeclareReply, HelloReply,
     api::{Answer, Ask, BuildRef, Pace, Refusal, Registration, Run},
 };
 
@@ -260,10 +260,8 @@ impl Fleet {
             let said = machine.second(self.now);
             if let Some(hello) = said.hello
                 && let Ok(reply) = self.core.hear_hello(self.now, hello)
-                && let Some(declaration) = reply.declaration
             {
-                // The agent takes what it is answered, and the next hello says so.
-                let _ = self.deliver(&declaration);
+                self.answered(&name, reply);
             }
             if let Some(statement) = said.statement {
                 let _ = self.core.hear_statement(self.now, statement);
@@ -278,6 +276,33 @@ impl Fleet {
         }
         self.core.tick();
         self.settle();
+    }
+
+    /// The agent takes what it is answered, and the next hello says so.
+    fn answered(&mut self, name: &MachineName, reply: HelloReply) {
+        if let Some(declaration) = reply.declaration {
+            let _ = self.deliver(&declaration);
+        }
+        if let Some(word) = reply.keep {
+            self.whatever_may_go_back_is_kept(name, &word);
+            self.machines.get_mut(name).expect("its own key").keep(&word);
+        }
+    }
+
+    /// A law: what any plan that has not ended would put back is never removed from a machine that may run it.
+    fn whatever_may_go_back_is_kept(&self, name: &MachineName, word: &BuildsKept) {
+        let records = &self.core.state().records;
+        let open = records.plans.values().filter(|plan| plan.is_open());
+        for it in open.flat_map(Plan::moves) {
+            let kept = word.builds.get(&it.module);
+            let concerns = self.core.state().is_assigned(&it.module, name);
+            let targets = it.from.iter().chain([&it.to]);
+            let mut lost = targets.filter(|build| kept.is_none_or(|kept| !kept.contains(*build)));
+            assert!(
+                !concerns || lost.next().is_none(),
+                "{name} is to keep {word:?}, and {it:?} moves"
+            );
+        }
     }
 
     fn settle(&mut self) {

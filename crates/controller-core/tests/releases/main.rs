@@ -10,7 +10,9 @@
 mod assigned;
 mod ended;
 mod fleet;
+mod kept;
 mod killed;
 mod laws;
+mod machine_trouble;
 mod release;
 mod together;

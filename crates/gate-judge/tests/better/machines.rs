@@ -1,8 +1,11 @@
 //! What is wrong with a machine is the machine's, and what names a component is that component's.
 
-use crate::fleet::{Judged, at, carrying, condition, opening, well, with_conditions};
+use crate::fleet::{
+    Judged, at, carrying, condition, each_resource, opening, well, with_conditions,
+};
 use gate_judge::{
-    CoreBehind, Facts, Found, MachineInId, NothingToJudge, Rules, SentTo, about_machine,
+    Baseline, CoreBehind, Facts, Found, IllMachine, MachineInId, NothingToJudge, ResourceState,
+    Rules, SentTo, about_machine,
 };
 
 type Opened = Result<(), NothingToJudge>;
@@ -87,6 +90,45 @@ fn what_is_wrong_with_a_machine_holds_back_everything_moved_there() -> Opened {
     let mut gate = Judged::open(opening, Rules::default())?;
     let whole = |module| pair(module, "anvil", "machine_as_a_whole");
     assert_eq!(wanting(&mut gate, &facts), [whole("relay"), whole("ledger")]);
+    Ok(())
+}
+
+#[test]
+fn what_is_seen_on_a_machine_that_is_ill_itself_speaks_against_no_module() -> Opened {
+    let rules = Rules { ill_machine: IllMachine::Believed, ..Rules::default() };
+    let cases = [
+        (ResourceState::Starting, "resource_starting"),
+        (ResourceState::Other("unhealthy".to_owned()), "resource_unhealthy"),
+        (ResourceState::Failed, "resource_failed"),
+    ];
+    for (state, code) in cases {
+        let mut facts = with_conditions(39, &[condition("machine", "anvil", "anvil")]);
+        each_resource(&mut facts, |resource| resource.state = state.clone());
+        let mut reference = Judged::open(opening("relay", &["anvil"]), rules)?;
+        assert_eq!(wanting(&mut reference, &facts), [pair("relay", "anvil", code)]);
+        let mut better = Judged::open(opening("relay", &["anvil"]), Rules::default())?;
+        assert_eq!(wanting(&mut better, &facts), [pair("relay", "anvil", "machine_as_a_whole")]);
+        // Another machine is believed, and so is this one of what it was before the send.
+        let mut another = Judged::open(opening("relay", &["birch"]), Rules::default())?;
+        assert_eq!(wanting(&mut another, &facts), [pair("relay", "birch", code)]);
+        let before = Baseline {
+            conditions: ["machine.anvil.wrong".to_owned()].into(),
+            ..Baseline::default()
+        };
+        facts.baseline.insert("anvil".to_owned(), before);
+        let mut ill_before = Judged::open(opening("relay", &["anvil"]), Rules::default())?;
+        assert_eq!(wanting(&mut ill_before, &facts), [pair("relay", "anvil", code)]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_core_component_is_judged_on_a_machine_that_may_be_ill_by_it() -> Opened {
+    let mut facts = with_conditions(39, &[condition("machine", "anvil", "anvil")]);
+    facts.engines.insert("anvil".to_owned(), "another".to_owned());
+    let mut gate = Judged::open(opening("node-engine", &["anvil"]), Rules::default())?;
+    let expected = [pair("node-engine", "anvil", "engine_build_mismatch")];
+    assert_eq!(wanting(&mut gate, &facts), expected);
     Ok(())
 }
 

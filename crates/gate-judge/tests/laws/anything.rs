@@ -200,7 +200,7 @@ fn length() -> impl Strategy<Value = Duration> {
 pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     let policy = (0_u32..4, length(), length(), length())
         .prop_map(|(passes, every, settle, bound)| Policy { passes, every, settle, bound });
-    let any = (policy, option::of(length()), vec(any::<bool>(), 25)).prop_map(any_rules);
+    let any = (policy, option::of(length()), vec(any::<bool>(), 26)).prop_map(any_rules);
     prop_oneof![Just(Rules::default()), Just(Rules::reference()), any]
 }
 
@@ -245,5 +245,6 @@ fn any_rules((policy, fresh, better): (Policy, Option<Duration>, Vec<bool>)) -> 
         incomparable_engine,
         core_behind: pick(reference).core_behind,
         machine_in_id: pick(reference).machine_in_id,
+        ill_machine: pick(reference).ill_machine,
     }
 }

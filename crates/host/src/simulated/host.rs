@@ -35,6 +35,7 @@ impl SimHost {
             installed: Default::default(),
             strangers: Default::default(),
             troubles: Default::default(),
+            removal: Duration::ZERO,
             processes: Default::default(),
             next_port: FIRST_PORT,
         });
@@ -77,6 +78,11 @@ impl SimHost {
     /// Says what is wrong with the machine itself from now on.
     pub fn trouble(&self, troubles: Vec<Trouble>) {
         self.world.send_modify(|world| world.troubles = troubles);
+    }
+
+    /// Says how long the removal of builds takes from now on. What goes is settled at its beginning, and goes at its end.
+    pub fn removal_takes(&self, span: Duration) {
+        self.world.send_modify(|world| world.removal = span);
     }
 
     /// Ends a process now, as somebody outside would.
@@ -158,11 +164,12 @@ impl Host for SimHost {
         &self,
         keep: &BTreeSet<(ModuleName, BuildId)>,
     ) -> BTreeSet<(ModuleName, BuildId)> {
-        let mut gone = BTreeSet::new();
-        self.world.send_modify(|world| {
-            gone = world.installed.difference(keep).cloned().collect();
-            world.installed.retain(|build| keep.contains(build));
-        });
+        let (gone, span): (BTreeSet<_>, _) = {
+            let world = self.world.borrow();
+            (world.installed.difference(keep).cloned().collect(), world.removal)
+        };
+        self.pass(span).await;
+        self.world.send_modify(|world| world.installed.retain(|build| !gone.contains(build)));
         gone
     }
 

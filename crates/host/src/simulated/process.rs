@@ -85,6 +85,7 @@ impl Process for SimProcess {
             (_, Checks::PassFrom(from)) => up >= from,
             (_, Checks::PassBetween { from, until }) => from <= up && up < until,
             (_, Checks::Fail) => false,
+            (_, Checks::Lost) => return std::future::pending().await,
             (_, Checks::Hang) => {
                 let mut seen = self.held.world.subscribe();
                 let late = asked.saturating_add(timeout);

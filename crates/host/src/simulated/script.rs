@@ -76,8 +76,10 @@ pub enum Checks {
     },
     /// They never pass.
     Fail,
-    /// They are never answered.
+    /// They are not answered before the time-out.
     Hang,
+    /// They are never answered, not even at the time-out: the answer was lost on its way.
+    Lost,
 }
 
 /// What a process makes of being asked to stop.

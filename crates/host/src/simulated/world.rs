@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) strangers: BTreeSet<SocketAddr>,
     /// What is wrong with the machine itself.
     pub(super) troubles: Vec<Trouble>,
+    /// How long the removal of builds takes.
+    pub(super) removal: Duration,
     /// Every process ever started, by its number.
     pub(super) processes: BTreeMap<u32, Entry>,
     pub(super) next_port: u16,

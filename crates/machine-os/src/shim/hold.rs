@@ -123,8 +123,6 @@ fn findable(identity: &Identity) -> io::Result<UnixListener> {
     identity.write(Path::new(HERE))?;
     let listener = UnixListener::bind(entry::SOCKET)?;
     fs::set_permissions(entry::SOCKET, fs::Permissions::from_mode(0o600))?;
-    // Where it cannot have a second name, the first is enough.
-    let _ = fs::hard_link(entry::SOCKET, entry::twin(Path::new(entry::SOCKET)));
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

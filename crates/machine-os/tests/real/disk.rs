@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::machine::skipped;
 
@@ -36,8 +36,38 @@ impl<'a> Disk<'a> {
     }
 }
 
+impl<'a> Disk<'a> {
+    /// A file system that can be made to hang: whoever writes waits until it goes on, as on a disk that has lost its
+    /// controller. `None` where none can be made. Its image is kept in `beside`.
+    pub(crate) fn that_hangs(beside: &Path, at: &'a Path) -> Option<Self> {
+        let image = beside.join("image");
+        fs::File::create(&image).unwrap().set_len(32 * 1024 * 1024).unwrap();
+        let made = Command::new("mkfs.ext4").arg("-q").arg(&image).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return cannot();
+        }
+        mount(&["-o", "loop", image.to_str().unwrap()], at).then_some(Self(at)).or_else(cannot)
+    }
+
+    pub(crate) fn hang(&self) {
+        self.freeze("--freeze").unwrap();
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.freeze("--unfreeze").unwrap();
+    }
+
+    fn freeze(&self, how: &str) -> Option<()> {
+        let mut command = Command::new("fsfreeze");
+        let done = command.arg(how).arg(self.0).stderr(Stdio::null()).status();
+        done.is_ok_and(|status| status.success()).then_some(())
+    }
+}
+
 impl Drop for Disk<'_> {
     fn drop(&mut self) {
+        // One that hangs would do so for ever.
+        self.freeze("--unfreeze");
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
 }

@@ -123,6 +123,11 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
+/// What a host's file looks like that has this in it.
+pub(crate) fn seal(content: &str) -> String {
+    format!("{content}\n{}\n", Digest::from_bytes(Sha256::digest(content).into()))
+}
+
 /// How long a fact is waited for: a deadline for what never becomes true, not a time that anything takes.
 const DEADLINE: Duration = Duration::from_secs(40);
 
@@ -203,4 +208,21 @@ pub(crate) fn count_in(folder: &Path) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
     places.filter(|place| place.starts_with(folder)).count()
+}
+
+/// What a process takes of memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident_kib: u64,
+    /// What is its alone and was written.
+    pub(crate) own_kib: u64,
+}
+
+pub(crate) fn memory_of(pid: u32) -> Memory {
+    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let kib = |key: &str| {
+        let line = memory.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
+    };
+    Memory { resident_kib: kib("Rss:"), own_kib: kib("Anonymous:") }
 }

@@ -5,6 +5,7 @@ mod adoption;
 mod bounds;
 mod checks;
 mod collection;
+mod damage;
 mod disk;
 mod engine;
 mod installs;
@@ -14,5 +15,6 @@ mod room;
 
 mod machine;
 mod notify;
+mod output;
 mod processes;
 mod shims;

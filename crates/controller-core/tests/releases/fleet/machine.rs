@@ -1,15 +1,18 @@
 //! A machine by script: takes declarations, reports, states, and does with each build what it was told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use inventory::{Declaration, DeclaredModule};
-use names::{ExecutionId, InstanceName, MachineName, ModuleName};
+use names::{BuildId, ExecutionId, InstanceName, MachineName, ModuleName};
 use wire::{
-    BootId, DeclareReply, EngineNonce, Held, Hello, ModuleOutcome, ModuleReport,
-    RefusedDeclaration, Report, ReportReply, ResourceState, ResourceStatement, Statement,
-    UnableBecause,
+    BootId, BuildsKept, DeclareReply, EngineNonce, Held, Hello, ModuleOutcome, ModuleReport,
+    RefusedDeclaration, Report, ReportReply, ResourceState, ResourceStatement, Statement, Trouble,
+    TroubleKind, UnableBecause,
 };
+
+/// How many seconds lie between two hellos.
+const HELLO_EVERY_S: u32 = 7;
 
 /// What a build does on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,14 +43,24 @@ pub(crate) struct Said {
 pub(crate) struct SimMachine {
     name: MachineName,
     held: Option<Declaration>,
-    /// When each module's present build was started.
-    started: BTreeMap<ModuleName, DateTime<Utc>>,
+    /// What runs of each module, and since when.
+    runs: BTreeMap<ModuleName, Runs>,
+    /// Builds on its disk.
+    installed: BTreeSet<BuildId>,
     scripts: BTreeMap<String, Behaviour>,
     /// Whether it is on and reachable.
     pub(crate) on: bool,
     /// Whether its statements get through.
     pub(crate) states: bool,
-    greeted: bool,
+    /// What is wrong with the machine itself: with its disk, and nothing new is begun.
+    troubles: Vec<Trouble>,
+    /// Whether a declaration can be written down there.
+    pub(crate) keeps: bool,
+    /// Whether builds that are not on its disk can be had.
+    pub(crate) fetches: bool,
+    /// How far its clock is off.
+    pub(crate) clock_off: TimeDelta,
+    hello_in: u32,
     engine: u32,
     sequence: u64,
     revision: u64,
@@ -56,16 +69,28 @@ pub(crate) struct SimMachine {
     pub(crate) withdrawn: Vec<ModuleName>,
 }
 
+/// One build that runs.
+#[derive(Debug, Clone)]
+struct Runs {
+    module: DeclaredModule,
+    since: DateTime<Utc>,
+}
+
 impl SimMachine {
     pub(crate) fn new(name: MachineName) -> Self {
         Self {
             name,
             held: None,
-            started: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            installed: BTreeSet::new(),
             scripts: BTreeMap::new(),
             on: true,
             states: true,
-            greeted: false,
+            troubles: Vec::new(),
+            keeps: true,
+            fetches: true,
+            clock_off: TimeDelta::zero(),
+            hello_in: 0,
             engine: 1,
             sequence: 0,
             revision: 0,
@@ -77,6 +102,13 @@ impl SimMachine {
 
     pub(crate) fn script(&mut self, commit: &str, behaviour: Behaviour) {
         self.scripts.insert(commit.to_owned(), behaviour);
+    }
+
+    /// From now on it states this of itself.
+    pub(crate) fn has(&mut self, kinds: &[TroubleKind]) {
+        let why = |kind: &TroubleKind| format!("it is {}", kind.as_str());
+        let trouble = |kind: &TroubleKind| Trouble { kind: *kind, why: why(kind) };
+        self.troubles = kinds.iter().map(trouble).collect();
     }
 
     /// Gives it a new disk.
@@ -93,24 +125,25 @@ impl SimMachine {
     /// Puts the plug back: it says hello again.
     pub(crate) fn plug_in(&mut self) {
         self.on = true;
-        self.greeted = false;
+        self.hello_in = 0;
     }
 
     pub(crate) fn running(&self, module: &ModuleName) -> Option<String> {
         let declared = self.held.as_ref()?.modules.get(module)?;
-        match self.behaviour(declared) {
-            Behaviour::RunsInstead(commit) => Some(commit.to_owned()),
-            Behaviour::Unable | Behaviour::Installing => None,
-            Behaviour::HealthyAfter(_) | Behaviour::FailsAfter(_) | Behaviour::NeverHealthy => {
-                Some(declared.commit.to_string())
-            }
+        if let Behaviour::RunsInstead(commit) = self.behaviour(declared) {
+            return Some(commit.to_owned());
         }
+        Some(self.runs.get(module)?.module.commit.to_string())
     }
 
     /// A declaration arrives; `None` when the machine is off.
     pub(crate) fn take(&mut self, declaration: &Declaration) -> Option<DeclareReply> {
         if !self.on {
             return None;
+        }
+        if !self.keeps {
+            let why = "no space left for the store".into();
+            return Some(DeclareReply::Refused(RefusedDeclaration::NotKept { why }));
         }
         if let Some(held) = &self.held {
             if held.number > declaration.number {
@@ -126,16 +159,6 @@ impl SimMachine {
             }
         }
         if self.held.as_ref() != Some(declaration) {
-            let before = self.held.take();
-            for (name, module) in &declaration.modules {
-                let same = before
-                    .as_ref()
-                    .and_then(|before| before.modules.get(name))
-                    .map(|before| &before.build);
-                if same != Some(&module.build) {
-                    self.started.remove(name);
-                }
-            }
             self.withdrawn = declaration.withdrawn.iter().cloned().collect();
             self.held = Some(declaration.clone());
             self.revision = 0;
@@ -147,26 +170,80 @@ impl SimMachine {
         self.acknowledged = Some(reply.clone());
     }
 
+    /// What it was answered to keep: everything else that it has no use for itself goes.
+    pub(crate) fn keep(&mut self, word: &BuildsKept) {
+        let Some(held) = self.held.as_ref().filter(|held| held.number == word.under) else {
+            return;
+        };
+        let declared = held.modules.values().map(|module| &module.build);
+        let runs = self.runs.values().map(|runs| &runs.module.build);
+        let named = word.builds.values().flatten();
+        let keep: BTreeSet<_> = declared.chain(runs).chain(named).cloned().collect();
+        self.installed.retain(|build| keep.contains(build));
+    }
+
+    pub(crate) fn has_installed(&self, build: &BuildId) -> bool {
+        self.installed.contains(build)
+    }
+
     pub(crate) fn second(&mut self, now: DateTime<Utc>) -> Said {
         if !self.on {
             return Said::default();
         }
         let mut said = Said::default();
-        if !self.greeted {
-            self.greeted = true;
-            said.hello = Some(self.hello(now));
-        }
-        if let Some(held) = &self.held {
-            for name in held.modules.keys() {
-                self.started.entry(name.clone()).or_insert(now);
+        match self.hello_in.checked_sub(1) {
+            Some(less) => self.hello_in = less,
+            None => {
+                self.hello_in = HELLO_EVERY_S;
+                said.hello = Some(self.hello(now));
             }
         }
+        self.begin(now);
         if self.states {
             self.sequence += 1;
             said.statement = Some(self.statement(now));
         }
         said.report = self.report(now);
         said
+    }
+
+    /// Everything declared that can be begun runs from now on.
+    fn begin(&mut self, now: DateTime<Utc>) {
+        let Some(held) = self.held.clone() else { return };
+        self.runs.retain(|module, _| held.modules.contains_key(module));
+        for (name, module) in held.modules {
+            if self.settled(&name, &module).is_some() || self.obstacle(&module).is_some() {
+                continue;
+            }
+            match self.behaviour(&module) {
+                Behaviour::Unable | Behaviour::Installing => continue,
+                Behaviour::HealthyAfter(_)
+                | Behaviour::FailsAfter(_)
+                | Behaviour::NeverHealthy
+                | Behaviour::RunsInstead(_) => {}
+            }
+            self.installed.insert(module.build.clone());
+            self.runs.insert(name, Runs { module, since: now });
+        }
+    }
+
+    /// What runs of a module, when it is what is declared.
+    fn settled(&self, name: &ModuleName, module: &DeclaredModule) -> Option<&Runs> {
+        self.runs.get(name).filter(|runs| runs.module.build == module.build)
+    }
+
+    /// What keeps a build from being begun.
+    fn obstacle(&self, module: &DeclaredModule) -> Option<(UnableBecause, String)> {
+        let of_disk = |trouble: &&Trouble| match trouble.kind {
+            TroubleKind::DiskFull | TroubleKind::DiskReadOnly | TroubleKind::DiskFails => true,
+            TroubleKind::FileDamaged | TroubleKind::Other => false,
+        };
+        if let Some(trouble) = self.troubles.iter().find(of_disk) {
+            return Some((UnableBecause::Disk, trouble.why.clone()));
+        }
+        let is_there = self.fetches || self.installed.contains(&module.build);
+        let is_had = is_there && self.behaviour(module) != Behaviour::Unable;
+        (!is_had).then(|| (UnableBecause::Artifact, "no such artifact".into()))
     }
 
     fn hello(&self, now: DateTime<Utc>) -> Hello {
@@ -180,7 +257,7 @@ impl SimMachine {
                 epoch: held.epoch,
                 digest: held.digest(),
             }),
-            clock: now,
+            clock: now + self.clock_off,
         }
     }
 
@@ -188,20 +265,9 @@ impl SimMachine {
         self.scripts.get(module.commit.as_str()).cloned().unwrap_or(Behaviour::HealthyAfter(1))
     }
 
-    fn execution(&self, module: &ModuleName) -> ExecutionId {
-        let started = self.started.get(module).map_or(0, DateTime::timestamp);
-        ExecutionId::new(format!("a1-{started}")).unwrap()
-    }
-
-    fn state(
-        &self,
-        now: DateTime<Utc>,
-        name: &ModuleName,
-        module: &DeclaredModule,
-    ) -> ResourceState {
-        let started = self.started.get(name).copied().unwrap_or(now);
-        let up = (now - started).num_seconds();
-        match self.behaviour(module) {
+    fn state(&self, now: DateTime<Utc>, runs: &Runs) -> ResourceState {
+        let up = (now - runs.since).num_seconds();
+        match self.behaviour(&runs.module) {
             Behaviour::HealthyAfter(seconds) if up >= seconds => ResourceState::Healthy,
             Behaviour::FailsAfter(seconds) if up < seconds => ResourceState::Healthy,
             Behaviour::FailsAfter(_) => ResourceState::Failed,
@@ -214,22 +280,20 @@ impl SimMachine {
     }
 
     fn statement(&self, now: DateTime<Utc>) -> Statement {
-        let modules = self.held.iter().flat_map(|held| &held.modules);
-        let resources = modules.flat_map(|(name, module)| {
-            let execution = self.execution(name);
-            let state = self.state(now, name, module);
-            let build = match self.behaviour(module) {
+        let resources = self.runs.iter().flat_map(|(name, runs)| {
+            let state = self.state(now, runs);
+            let build = match self.behaviour(&runs.module) {
                 Behaviour::RunsInstead(_) => "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
                 Behaviour::HealthyAfter(_)
                 | Behaviour::FailsAfter(_)
                 | Behaviour::NeverHealthy
                 | Behaviour::Unable
-                | Behaviour::Installing => module.build.clone(),
+                | Behaviour::Installing => runs.module.build.clone(),
             };
-            let instances = module.instances.keys().cloned();
+            let instances = runs.module.instances.keys().cloned();
             let resources = move |instance: InstanceName| {
-                let (build, execution) = (build.clone(), execution.clone());
-                module.manifest.resources.iter().map(move |resource| ResourceStatement {
+                let (build, execution) = (build.clone(), execution(runs));
+                runs.module.manifest.resources.iter().map(move |resource| ResourceStatement {
                     module: name.clone(),
                     instance: instance.clone(),
                     resource: resource.name.clone(),
@@ -237,7 +301,7 @@ impl SimMachine {
                     execution: Some(execution.clone()),
                     process: None,
                     state,
-                    since: now,
+                    since: now + self.clock_off,
                     restarts: 0,
                     why: (state == ResourceState::Failed).then(|| "exited with status 3".into()),
                     address: None,
@@ -252,35 +316,38 @@ impl SimMachine {
             sequence: self.sequence,
             declaration: self.held.as_ref().map(|held| held.number),
             resources: resources.collect(),
-            troubles: Vec::new(),
+            troubles: self.troubles.clone(),
         }
     }
 
     /// The report that is due: the newest one, until it is acknowledged.
     fn report(&mut self, now: DateTime<Utc>) -> Option<Report> {
         let held = self.held.as_ref()?;
-        if held.modules.values().any(|module| self.behaviour(module) == Behaviour::Installing) {
+        let is_installing = |module: &DeclaredModule| {
+            self.behaviour(module) == Behaviour::Installing && self.obstacle(module).is_none()
+        };
+        if held.modules.values().any(is_installing) {
             return None;
         }
         let modules = held.modules.iter().map(|(name, module)| {
-            let outcome = if self.behaviour(module) == Behaviour::Unable {
-                let why = "no such artifact".into();
-                ModuleOutcome::Unable { because: UnableBecause::Artifact, why }
-            } else if self.state(now, name, module) == ResourceState::Failed {
-                let instance = module.instances.keys().next().unwrap().clone();
-                ModuleOutcome::Failed { instance, why: "exited with status 3".into() }
-            } else {
-                ModuleOutcome::Applied
+            let runs = self.settled(name, module);
+            let outcome = match runs.map(|runs| self.state(now, runs)) {
+                None => {
+                    let (because, why) = self.obstacle(module).unwrap();
+                    ModuleOutcome::Unable { because, why }
+                }
+                Some(ResourceState::Failed) => {
+                    let instance = module.instances.keys().next().unwrap().clone();
+                    ModuleOutcome::Failed { instance, why: "exited with status 3".into() }
+                }
+                Some(_) => ModuleOutcome::Applied,
             };
-            let executions = module.instances.keys().map(|it| (it.clone(), self.execution(name)));
-            (
-                name.clone(),
-                ModuleReport {
-                    build: Some(module.build.clone()),
-                    executions: executions.collect(),
-                    outcome,
-                },
-            )
+            let executions = runs.into_iter().flat_map(|runs| {
+                module.instances.keys().map(move |it| (it.clone(), execution(runs)))
+            });
+            let build = Some(module.build.clone());
+            let report = ModuleReport { build, executions: executions.collect(), outcome };
+            (name.clone(), report)
         });
         let modules = modules.collect();
         let changed = self
@@ -299,4 +366,8 @@ impl SimMachine {
         });
         (!is_kept).then_some(report)
     }
+}
+
+fn execution(runs: &Runs) -> ExecutionId {
+    ExecutionId::new(format!("a1-{}", runs.since.timestamp())).unwrap()
 }
