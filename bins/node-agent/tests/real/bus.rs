@@ -23,6 +23,8 @@ pub(crate) struct Heard {
     pub(crate) hello: Option<Hello>,
     /// What the next hellos are answered with.
     pub(crate) hand_out: Option<Declaration>,
+    /// What was declared last.
+    declared: Option<Declaration>,
 }
 
 /// A bus at a path, with a controller on it. Dropped, both are gone, and so is the socket.
@@ -58,6 +60,7 @@ impl Controller {
 
     /// Hands over a declaration, asking again while nobody answers.
     pub(crate) fn declare(&self, declaration: &Declaration) -> Outcome<DeclareReply> {
+        self.heard().declared = Some(declaration.clone());
         let subject = wire::subject::declare(&self.machine).parse()?;
         let bytes = said(Declare { declaration: declaration.clone() }).encode()?;
         eventually("the declaration is answered", || {
@@ -67,6 +70,12 @@ impl Controller {
                 Err(error) => Err(error.to_string()),
             })
         })
+    }
+
+    /// From now on hellos are answered with what was declared last.
+    pub(crate) fn hands_out(&self) {
+        let mut heard = self.heard();
+        heard.hand_out = heard.declared.clone();
     }
 
     /// Forgets what was stated, and waits for a statement of which this is so.

@@ -20,6 +20,7 @@ use wire::{DeclareReply, ResourceState, Statement};
 use crate::bus::Controller;
 
 pub(crate) const A: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAA";
+pub(crate) const B: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAB";
 
 /// A machine. What runs on it ends with its folder.
 #[derive(Debug)]

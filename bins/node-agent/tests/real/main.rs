@@ -2,5 +2,7 @@
 
 mod bus;
 mod commands;
+mod damage;
+mod disk;
 mod life;
 mod machine;
