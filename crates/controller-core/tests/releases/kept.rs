@@ -125,10 +125,7 @@ fn a_module_that_is_assigned_no_longer_leaves_nothing_on_the_disk() {
     let mut fleet = Fleet::new(2);
     let build = fleet.with_good_build("a");
     fleet
-        .ask(Ask::Unassign {
-            module: "blog".parse().unwrap(),
-            to: "box-1,box-2".parse().unwrap(),
-        })
+        .ask(Ask::Unassign { module: "blog".parse().unwrap(), to: "box-1,box-2".parse().unwrap() })
         .unwrap();
     fleet.run(HELLOS_S);
     for machine in ["box-1", "box-2"] {
