@@ -70,6 +70,23 @@ async fn without_a_server_nobody_who_subscribes_is_kept_waiting() {
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
+/// However long there was none before.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_lost_is_tried_again_at_once() {
+    let mut served = Served::start().await;
+    served.stop().await;
+    let client = SocketBus::connect(served.path());
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    served.resume().await;
+    connected(&client).await;
+    served.stop().await;
+    lost(&client, |_| true).await;
+    served.resume().await;
+    let began = Instant::now();
+    connected(&client).await;
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
 #[tokio::test]
 async fn a_request_waits_for_a_server_only_within_its_time() {
     let folder = TempDir::new().unwrap();

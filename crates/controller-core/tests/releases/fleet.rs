@@ -6,7 +6,9 @@ mod store;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use controller_core::{Anchor, Asking, Controller, Effect, Plan, PlanState, Records, Rules, Step};
+use controller_core::{
+    Asking, Controller, Effect, Plan, PlanState, Reading, Records, Rules, Step, Timeline,
+};
 use inventory::{Declaration, Epoch, Instances, Machine, Manifest, Target};
 use names::{BuildId, Commit, Digest, MachineName, ModuleName, PlanId};
 use wire::{
@@ -44,6 +46,9 @@ pub(crate) struct Fleet {
     pub(crate) disk: Disk,
     pub(crate) machines: BTreeMap<MachineName, SimMachine>,
     pub(crate) now: DateTime<Utc>,
+    timeline: Timeline,
+    /// What the clocks of the controller's machine say.
+    reading: Reading,
     /// What was told, oldest first: kind and summary.
     pub(crate) told: Vec<(String, String)>,
     /// Every declaration that reached a machine, in order.
@@ -58,7 +63,14 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// So many machines, heard and without anything to run.
     pub(crate) fn new(machines: usize) -> Self {
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        Self::from_wall(machines, DateTime::from_timestamp(1_800_000_000, 0).unwrap())
+    }
+
+    /// The same, where the time of day is this when the controller starts for the first time.
+    pub(crate) fn from_wall(machines: usize, wall: DateTime<Utc>) -> Self {
+        let reading = Reading { wall, since_boot_ms: 77_000, boot: "boot-1".into() };
+        let (timeline, _) = Timeline::begin(None, &reading);
+        let now = timeline.now(&reading);
         let disk = Disk::default();
         let core = Controller::restore(
             Rules::default(),
@@ -72,6 +84,8 @@ impl Fleet {
             disk,
             machines: BTreeMap::new(),
             now,
+            timeline,
+            reading,
             told: Vec::new(),
             sent: Vec::new(),
             actions: 0,
@@ -252,8 +266,22 @@ impl Fleet {
         );
     }
 
+    /// Sets the clock of the controller's machine.
+    pub(crate) fn set_clock(&mut self, by: TimeDelta) {
+        self.reading.wall += by;
+    }
+
+    /// The controller's machine boots again. What its clock says then is told beside; the others do not notice.
+    pub(crate) fn reboot(&mut self, wall: DateTime<Utc>) {
+        let boot = format!("{}-again", self.reading.boot);
+        self.reading = Reading { wall, since_boot_ms: 5_000, boot };
+        self.restart();
+    }
+
     fn second(&mut self) {
-        self.now += STEP;
+        self.reading.wall += STEP;
+        self.reading.since_boot_ms += 1_000;
+        self.now = self.timeline.now(&self.reading);
         let names: Vec<_> = self.machines.keys().cloned().collect();
         for name in names {
             let machine = self.machines.get_mut(&name).expect("its own key");
@@ -308,7 +336,7 @@ impl Fleet {
     fn settle(&mut self) {
         // A bound on what one moment can lead to, so that a core that never comes to rest fails here.
         for _ in 0..10_000 {
-            let moment = Anchor { at: self.now, since_boot_ms: 0, boot: "boot".into() };
+            let moment = self.timeline.anchor(&self.reading);
             let Some(step) = self.core.next(&moment) else { return };
             self.carry_out(&step);
         }
@@ -370,8 +398,10 @@ impl Fleet {
     /// The controller starts anew from what is on its disk.
     pub(crate) fn restart(&mut self) {
         let records = self.disk.read();
-        self.core =
-            Controller::restore(Rules::default(), Epoch(1), records, self.now, TimeDelta::zero());
+        let (timeline, gap) = Timeline::begin(records.clock.as_ref(), &self.reading);
+        self.now = timeline.now(&self.reading);
+        self.timeline = timeline;
+        self.core = Controller::restore(Rules::default(), Epoch(1), records, self.now, gap);
         self.settle();
     }
 }

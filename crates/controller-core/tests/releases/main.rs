@@ -8,6 +8,7 @@
 )]
 
 mod assigned;
+mod clocks;
 mod ended;
 mod fleet;
 mod kept;
