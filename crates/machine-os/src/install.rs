@@ -57,6 +57,8 @@ impl Builds {
     /// Removes what an interrupted install or removal left. What cannot be removed now is removed by the next.
     pub(crate) fn open(root: PathBuf, artifacts: PathBuf) -> Self {
         sweep::sweep(&root, &BTreeSet::new());
+        // On a disk that takes no writes, whoever needs them says so.
+        let _ = sweep::make_folders(&root);
         Self { root, source: Folder(artifacts), work: Mutex::new(()) }
     }
 
@@ -112,7 +114,7 @@ impl Builds {
     fn make(&self, bundle: &Bundle, content: &Path) -> Result<Record, InstallError> {
         let incoming = self.root.join(INCOMING);
         let ready = || {
-            sweep::make_folder(&incoming)?;
+            sweep::make_folders(&self.root)?;
             sweep::remove(content)?;
             fs::create_dir(content)
         };

@@ -248,8 +248,12 @@ async fn a_build_that_was_damaged_is_mended_and_not_judged() {
             let artifact = machine.artifact("run", RUN);
             machine.install(vec![artifact.clone()]).await.unwrap();
             harm.befall(&machine.root().join("builds").join(path));
+            let is_left = machine.build().join("run").symlink_metadata().is_ok();
             machine.install(vec![artifact]).await.unwrap();
             assert_eq!(fs::read(machine.build().join("run")).unwrap(), RUN, "{path} {harm:?}");
+            // What was there instead is kept, and told.
+            let told = machine.host.troubles().await;
+            assert!(!is_left || told.iter().any(|one| one.kind == TroubleKind::FileDamaged));
             let process = machine.host.start(&spec()).await.unwrap();
             process.stop(STOP).await;
         }
