@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use inventory::{Artifact, DeclaredModule};
@@ -191,16 +191,18 @@ struct Engine {
     child: Child,
     /// Which process it stated.
     pid: u32,
+    /// What it states from then on is read by nobody, but it must not fail to say it.
+    _stated: BufReader<ChildStdout>,
 }
 
 impl Engine {
     fn start(folder: &Path, declaration: &Path) -> Self {
         let run = [Path::new("run"), folder, declaration];
         let mut child = Command::new(engine()).args(run).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut stated = lines.map_while(Result::ok);
-        let healthy = stated.find_map(|line| line.strip_prefix("healthy ")?.parse().ok());
-        Self { child, pid: healthy.unwrap() }
+        let mut stated = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = stated.by_ref().lines().map_while(Result::ok);
+        let healthy = lines.find_map(|line| line.strip_prefix("healthy ")?.parse().ok());
+        Self { child, pid: healthy.unwrap(), _stated: stated }
     }
 
     fn kill(&mut self) {
