@@ -89,8 +89,8 @@ impl Builds {
         if installed.is_ok() {
             self.drop_parts(bundle);
         }
-        installed.map_err(|error| match damage(&target).into_iter().next() {
-            Some(damage) => not_mended(bundle, &damage, error),
+        installed.map_err(|error| match damage(&target).first() {
+            Some(damage) => not_mended(bundle, damage, error),
             None => error,
         })
     }
@@ -211,8 +211,10 @@ fn is_whole(target: &Path) -> bool {
     target.is_dir() && damage(target).is_empty()
 }
 
+/// What of a build is damaged; nothing, if it is not there.
 fn damage(target: &Path) -> Vec<Damage> {
-    Record::read(target).map_or_else(Vec::new, |record| record.damage(target))
+    let record = Record::read(target).filter(|_| target.is_dir());
+    record.map_or_else(Vec::new, |record| record.damage(target))
 }
 
 /// Says of a build that cannot be made good why that was tried at all: the build is not to blame.

@@ -292,10 +292,14 @@ async fn a_damaged_build_that_cannot_be_mended_is_the_disks_doing() {
     machine.install(vec![artifact.clone()]).await.unwrap();
     fs::write(machine.build().join("run"), "#!").unwrap();
     fs::remove_dir_all(machine.folder.path().join("artifacts")).unwrap();
-    let error = machine.install(vec![artifact]).await.unwrap_err();
+    let error = machine.install(vec![artifact.clone()]).await.unwrap_err();
     let InstallError::Failed { what, source } = &error else { unreachable!("{error}") };
     assert!(what.contains("was damaged (`run` has 2 bytes, not"), "{what}");
     assert!(source.to_string().contains("is not at its source"), "{source}");
+    // Of one that is not there, its record says nothing.
+    fs::remove_dir_all(machine.build()).unwrap();
+    let error = machine.install(vec![artifact]).await.unwrap_err();
+    assert!(matches!(error, InstallError::Missing { .. }), "{error}");
 }
 
 #[tokio::test]
