@@ -26,7 +26,8 @@ fn agent(place: &Place, machine: &str) -> Outcome<i32> {
     eventually("the machine has an agent", || {
         let of_agent = |line: &String| line.contains("node-agent run") && line.contains(&config);
         let found = place.processes()?.into_iter().find(of_agent);
-        let number = found.as_deref().and_then(|line| line.strip_prefix("/proc/")?.split(':').next());
+        let number =
+            found.as_deref().and_then(|line| line.strip_prefix("/proc/")?.split(':').next());
         Ok(number.and_then(|number| number.parse().ok()).ok_or_else(|| "none".to_owned()))
     })
 }
@@ -88,7 +89,8 @@ fn an_agent_that_is_killed_is_started_again_and_nothing_that_it_runs_notices() -
         kill_process(Pid::from_raw(killed).ok_or("no process")?, Signal::KILL)?;
         eventually("the next agent states the same process", || {
             let is_next = agent(&place, "box-2")? != killed;
-            let held = sample(&place, "box-2")?.filter(|now| is_next && now["address"] == before["address"]);
+            let held = sample(&place, "box-2")?
+                .filter(|now| is_next && now["address"] == before["address"]);
             Ok(held.map(drop).ok_or_else(|| "not yet".to_owned()))
         })?;
     }
