@@ -64,7 +64,7 @@ impl Ids for Counted {
     }
 }
 
-/// A controller with one machine whose agent runs and states everything well.
+/// A controller with one machine whose agent runs everything.
 struct Fleet {
     controller: Controller,
     bus: InProcessBus,
@@ -73,7 +73,13 @@ struct Fleet {
 }
 
 impl Fleet {
+    /// One that states all as healthy.
     async fn start() -> Self {
+        Self::with(ResourceState::Healthy).await
+    }
+
+    /// One that states all as this.
+    async fn with(state: ResourceState) -> Self {
         let (bus, store, clock) = (InProcessBus::new(), MemoryStore::new(), TestClock::new());
         let controller = run(&bus, &store, &clock).await;
         let machine = Machine {
@@ -85,7 +91,7 @@ impl Fleet {
             hold: None,
         };
         controller.handle().enroll(machine).await.unwrap().unwrap();
-        tokio::spawn(agent(bus.clone()));
+        tokio::spawn(agent(bus.clone(), state));
         Self { controller, bus, store, clock }
     }
 
@@ -146,8 +152,9 @@ fn body<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> T {
     Envelope::<T>::decode(bytes).unwrap().body
 }
 
-/// Takes every declaration, reports it applied until that is kept, and states every second that all is well.
-async fn agent(bus: InProcessBus) {
+/// Takes every declaration, reports it applied until that is kept, and states every second how all stands. The clock of its
+/// machine has stood at 1970 from the beginning.
+async fn agent(bus: InProcessBus, state: ResourceState) {
     let pattern = subject::declare(&name()).parse().unwrap();
     let mut asked = bus.serve(&pattern).await.unwrap();
     let hello = Hello {
@@ -170,7 +177,7 @@ async fn agent(bus: InProcessBus) {
         }
         let number = held.as_ref().map(|held| held.number);
         let health = subject::health(&name()).parse().unwrap();
-        bus.publish(&health, message(statement(sequence, held.as_ref()))).await.unwrap();
+        bus.publish(&health, message(statement(sequence, held.as_ref(), state))).await.unwrap();
         if let Some(held) = &held
             && kept != number
         {
@@ -196,7 +203,7 @@ fn report(held: &Declaration) -> Report {
     Report { machine: name(), declaration: held.number, revision: 1, modules: modules.collect() }
 }
 
-fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
+fn statement(sequence: u64, held: Option<&Declaration>, state: ResourceState) -> Statement {
     let modules = held.into_iter().flat_map(|held| &held.modules);
     let resources = modules.flat_map(|(module, declared)| {
         declared.instances.keys().map(|instance| ResourceStatement {
@@ -206,7 +213,7 @@ fn statement(sequence: u64, held: Option<&Declaration>) -> Statement {
             build: declared.build.clone(),
             execution: Some("a1-1".parse().unwrap()),
             process: None,
-            state: ResourceState::Healthy,
+            state,
             since: DateTime::UNIX_EPOCH,
             restarts: 0,
             why: None,
@@ -249,6 +256,37 @@ async fn clock_steps_move_neither_settle_nor_bound() {
         fleet.clock.step(step);
         fleet.until("done").await;
         let took = began.elapsed();
+        assert!(
+            took.abs_diff(undisturbed) <= Duration::from_secs(3),
+            "{took:?} instead of {undisturbed:?} after {step}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_steps_let_no_bound_fall_early_or_late() {
+    let took = async |step: TimeDelta| {
+        let fleet = Fleet::with(ResourceState::Unhealthy).await;
+        fleet.release("a").await;
+        fleet.until("judging").await;
+        let began = Instant::now();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            fleet.clock.step(step);
+        }
+        timeout(DEADLINE * 2, async {
+            while fleet.plan().await.state != "failed" {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await
+        .unwrap();
+        began.elapsed()
+    };
+    let undisturbed = took(TimeDelta::zero()).await;
+    assert!(undisturbed >= Duration::from_secs(600), "the bound is ten minutes: {undisturbed:?}");
+    for step in [TimeDelta::hours(-1), TimeDelta::hours(1), TimeDelta::days(-20_000)] {
+        let took = took(step).await;
         assert!(
             took.abs_diff(undisturbed) <= Duration::from_secs(3),
             "{took:?} instead of {undisturbed:?} after {step}"
