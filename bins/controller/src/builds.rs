@@ -4,7 +4,8 @@ mod commit;
 mod pack;
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -12,7 +13,7 @@ use inventory::Manifest;
 use names::Commit;
 use wire::api::{Registered, Registration};
 
-pub(crate) use pack::sweep;
+pub(crate) use pack::NEW;
 
 use crate::{
     failure::{Failure, FailureKind},
@@ -85,11 +86,31 @@ impl Source {
     }
 }
 
+/// Whatever it is that is read, a file or something that has no end.
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = fs::metadata(path)?.len();
-    if bytes > MANIFEST_BYTES_MAX {
-        let what = format!("{bytes} bytes are more than the {MANIFEST_BYTES_MAX} allowed");
+    let mut text = Vec::new();
+    File::open(path)?.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MANIFEST_BYTES_MAX {
+        let what =
+            format!("it has more than the {MANIFEST_BYTES_MAX} bytes that a manifest may have");
         return Err(io::Error::other(what));
     }
-    fs::read(path)
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_without_an_end_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = dir.path().join("long.toml");
+        fs::write(&long, vec![b' '; usize::try_from(MANIFEST_BYTES_MAX).unwrap() + 1]).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join(MANIFEST)).unwrap();
+        for path in [dir.path(), &long] {
+            let refused = Source::at(path).unwrap().manifest().unwrap_err();
+            assert!(refused.message.contains("more than the 262144 bytes"), "{refused:?}");
+        }
+    }
 }

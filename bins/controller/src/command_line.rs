@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use inventory::Target;
 use names::{Commit, MachineName, ModuleName, PlanId};
+use terminal::output::Format;
 use wire::api::BuildRef;
 
 use crate::sample::SampleFlags;
@@ -39,15 +40,6 @@ pub(crate) struct Everywhere {
     /// How answers are written
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
-}
-
-/// How answers are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Table,
-    /// For programs
-    Json,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! `controller dev`: a whole fleet in one process, a story told with it, and then service until somebody ends it.
 
+mod agents;
 mod chapter;
 mod ending;
 mod fleet;
@@ -40,6 +41,9 @@ pub(crate) async fn run(
     let signals = Signals::listen()
         .map_err(|error| Failure::because("signals cannot be listened to", &error))?;
     let home = Home::make(dir, dev.machines, surroundings)?;
+    for note in &home.notes {
+        output.status(&format!("note: {note}"));
+    }
     let mut ending = signals.take(home.remains());
     let server = Server::bind(&home.folder)?;
     let mut fleet = Fleet::start(&home, output).await?;

@@ -60,9 +60,27 @@ impl Folder {
         self.0.join("store")
     }
 
-    /// Where the agents of a fleet on this box keep what they must remember.
-    pub(crate) fn agents_store(&self) -> PathBuf {
-        self.0.join("agents")
+    /// Whether the store is where it must be. Machines that were declared something are no matter for an empty one.
+    pub(crate) fn has_its_store(&self) -> Result<(), Failure> {
+        let machines =
+            fs::read_dir(self.machines()).is_ok_and(|mut machines| machines.next().is_some());
+        if !machines || self.store().join("schema").exists() {
+            return Ok(());
+        }
+        let (schema, machines) = (self.store().join("schema"), self.machines());
+        let what = format!(
+            "{} is missing, and there are machines in {} that a store knows",
+            schema.display(),
+            machines.display()
+        );
+        Err(Failure::failed(what)
+            .hint("restore a backup of the store")
+            .hint("or begin anew in another folder: controller dev --dir PATH"))
+    }
+
+    /// The socket over which a fleet on this box talks.
+    pub(crate) fn bus(&self) -> PathBuf {
+        self.0.join("bus.sock")
     }
 
     /// Where artifacts are, each in a file that has its digest for a name.
@@ -78,6 +96,16 @@ impl Folder {
     /// The folder of one machine of a fleet on this box.
     pub(crate) fn machine(&self, machine: &MachineName) -> PathBuf {
         self.machines().join(machine.as_str())
+    }
+
+    /// What the agent of one machine of a fleet on this box is configured with.
+    pub(crate) fn agent_config(&self, machine: &MachineName) -> PathBuf {
+        self.machine(machine).join("agent.toml")
+    }
+
+    /// What the agent of one machine of a fleet on this box tells.
+    pub(crate) fn agent_log(&self, machine: &MachineName) -> PathBuf {
+        self.machine(machine).join("agent.log")
     }
 
     /// A link to the program that runs the fleet, so that a kept fleet finds it wherever the next start has it.
@@ -212,6 +240,20 @@ mod tests {
         assert_eq!(Folder::find(Some(first.path()), &surroundings), Ok(first));
         pointer.clear(&second).unwrap();
         assert!(Folder::find(None, &surroundings).is_err());
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_not_taken_for_one_that_is_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(dir.path()).unwrap();
+        assert_eq!(folder.has_its_store(), Ok(()), "no machine was ever there");
+        fs::create_dir(folder.machine(&"box-1".parse().unwrap())).unwrap();
+        let refused = folder.has_its_store().unwrap_err();
+        assert!(refused.message.contains("store/schema is missing"), "{refused:?}");
+        assert!(refused.hints[0].contains("restore a backup"), "{refused:?}");
+        fs::create_dir(folder.store()).unwrap();
+        fs::write(folder.store().join("schema"), "whatever it says").unwrap();
+        assert_eq!(folder.has_its_store(), Ok(()));
     }
 
     #[test]

@@ -2,27 +2,25 @@
 //!
 //! `main` calls [`run`] and does nothing else. The files from the outside in:
 //!
-//! - `command_line` is what can be typed; `commands` carries it out; `failure` is how it ends when it does not.
-//! - `output` is the only place that writes to the standard streams, `surroundings` the only one that reads the
-//!   environment; `shown`, `table` and `paint` make text of views, as pure functions.
+//! - `command_line` is what can be typed; `commands` carries it out.
+//! - How it speaks is in the crate `terminal`: answers, failures, tables, colours. `surroundings` is the only file that reads
+//!   the environment; `shown` makes text of views, as pure functions.
 //! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
-//! - `builds` packs and registers; `follow` waits for a plan; `judge` judges facts without a controller.
+//! - `builds` packs and registers, `artifacts` removes what is packed and needed no more; `follow` waits for a plan; `judge` judges facts without a controller.
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
 
+mod artifacts;
 mod builds;
 mod clock;
 mod command_line;
 mod commands;
 mod dev;
-mod failure;
 mod folder;
 mod follow;
 mod frame;
 mod ids;
 mod judge;
 mod news;
-mod output;
-mod paint;
 mod sample;
 #[cfg(test)]
 mod samples;
@@ -30,13 +28,13 @@ mod screen;
 mod shown;
 mod socket;
 mod surroundings;
-mod table;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-pub use failure::ExitStatus;
+pub use terminal::failure::ExitStatus;
+use terminal::{failure, output, paint, table};
 
 use command_line::{Command, Flags};
 use failure::Failure;
@@ -47,34 +45,28 @@ use surroundings::Surroundings;
 /// The hidden subcommand that holds a workload: see [`machine_os::shim`].
 const SHIM: &str = "shim";
 
+/// The hidden subcommand that is `node-agent` whole: the agents of `dev` run in the image of their controller, so there is
+/// nothing else to build or to find.
+const NODE_AGENT: &str = "node-agent";
+
 /// Does what the command line says, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     // Before anything else, since a shim must be the only thread of its process.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == SHIM) {
+    let first = std::env::args_os().nth(1);
+    if first.as_ref().is_some_and(|argument| argument == SHIM) {
         return machine_os::shim::main();
+    }
+    if first.is_some_and(|argument| argument == NODE_AGENT) {
+        return node_agent::run(std::env::args_os().skip(1));
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,
-        Err(error) => return usage(&error).into(),
+        Err(error) => return ExitStatus::of_usage(&error).into(),
     };
     let surroundings = Surroundings::look();
-    let output = Output::new(flags.everywhere.output, &surroundings);
-    let status = match execute(flags, &surroundings, &output) {
-        Ok(()) => ExitStatus::Done,
-        Err(failure) => {
-            output.failure(&failure);
-            failure.kind.exit_status()
-        }
-    };
-    status.into()
-}
-
-/// Says what clap has to say: help on stdout, and that is success; anything else on stderr.
-fn usage(error: &clap::Error) -> ExitStatus {
-    // Nobody is left to be told that nobody can be told.
-    let _ = error.print();
-    if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }
+    let output = Output::new(flags.everywhere.output, surroundings.of_speech());
+    output.ended(execute(flags, &surroundings, &output)).into()
 }
 
 fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result<(), Failure> {

@@ -1,10 +1,8 @@
 //! What the environment says: the one place where it is read, beside the flags that name a variable.
 
-use std::{
-    env,
-    io::{IsTerminal, stderr, stdin, stdout},
-    path::PathBuf,
-};
+use std::{env, path::PathBuf};
+
+pub(crate) use terminal::surroundings::Terminal;
 
 /// What is known of whoever started this program.
 #[derive(Debug, Clone)]
@@ -17,14 +15,6 @@ pub(crate) struct Surroundings {
     pub(crate) terminal: Terminal,
 }
 
-/// Which of the standard streams is a terminal.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terminal {
-    pub(crate) stdin: bool,
-    pub(crate) stdout: bool,
-    pub(crate) stderr: bool,
-}
-
 impl Surroundings {
     /// Reads them.
     pub(crate) fn look() -> Self {
@@ -32,13 +22,14 @@ impl Surroundings {
         let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let state_folder = folder("XDG_STATE_HOME")
             .or_else(|| folder("HOME").map(|home| home.join(".local/state")));
-        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let no_colour = dumb || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let terminal = Terminal {
-            stdin: stdin().is_terminal(),
-            stdout: stdout().is_terminal(),
-            stderr: stderr().is_terminal() && !dumb,
-        };
+        let terminal::surroundings::Surroundings { no_colour, terminal } =
+            terminal::surroundings::Surroundings::look();
         Self { state_folder, no_colour, terminal }
+    }
+
+    /// What concerns speaking.
+    pub(crate) fn of_speech(&self) -> terminal::surroundings::Surroundings {
+        let Self { state_folder: _, no_colour, terminal } = *self;
+        terminal::surroundings::Surroundings { no_colour, terminal }
     }
 }

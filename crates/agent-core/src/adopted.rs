@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use inventory::{DeclaredModule, Stop};
 use names::{ExecutionId, InstanceName, ModuleName, ResourceName};
-use wire::ProcessIdentity;
+use wire::{Held, ProcessIdentity};
 
 use crate::action::Action;
 use crate::draws::RunId;
@@ -30,6 +30,8 @@ pub struct Adopted {
     pub execution: ExecutionId,
     /// [`Start::declared`](crate::Start::declared) as it was given.
     pub declared: DeclaredModule,
+    /// [`Agent::seen`](crate::Agent::seen) as it was when the process was started.
+    pub seen: Option<Held>,
     /// Which process it is.
     pub process: ProcessIdentity,
     /// Where it was told to listen.
@@ -57,6 +59,11 @@ pub(crate) fn declared(adopted: &[Adopted]) -> BTreeMap<ModuleName, DeclaredModu
         module.instances.extend(one.declared.instances.clone());
     }
     declared
+}
+
+/// The newest declaration that had been seen here when any of these was started.
+pub(crate) fn newest_seen(adopted: &[Adopted]) -> Option<Held> {
+    adopted.iter().filter_map(|one| one.seen.clone()).max_by_key(|seen| seen.number)
 }
 
 /// Takes the processes found for what runs on their instances. Those that come later in the list are the newer ones.

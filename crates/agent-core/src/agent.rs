@@ -47,6 +47,8 @@ pub struct Agent {
     kept: Option<Kept>,
     /// What was found running, as it was declared: it stands for what is kept as long as nothing is.
     found: BTreeMap<ModuleName, DeclaredModule>,
+    /// The newest declaration that had been seen when what was found was started.
+    seen: Option<Held>,
     instances: BTreeMap<Place, Instance>,
     ledger: Ledger,
     reporting: Reporting,
@@ -75,6 +77,7 @@ impl Agent {
     ) -> (Self, Decision) {
         let mut ledger = Ledger::new(incarnation, config.statement_every);
         let found = adopted::declared(&adopted);
+        let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
         let instances = adopted::adopt(adopted, &mut turn);
         let actions = turn.actions;
@@ -85,6 +88,7 @@ impl Agent {
             boot,
             kept: None,
             found,
+            seen,
             instances,
             ledger,
             reporting: Reporting::default(),
@@ -206,6 +210,19 @@ impl Agent {
         }
     }
 
+    /// The declaration that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        self.kept.as_ref().map(Kept::held)
+    }
+
+    /// The newest declaration that was ever seen here, as far as anything remembers it. Kept with each process that is
+    /// started, it outlives the loss of all that was kept on disk.
+    #[must_use]
+    pub fn seen(&self) -> Option<Held> {
+        self.held().into_iter().chain(self.seen.clone()).max_by_key(|one| one.number)
+    }
+
     fn weigh(
         &mut self,
         ask: Option<AskId>,
@@ -213,9 +230,11 @@ impl Agent {
         actions: &mut Vec<Action>,
         now: Now,
     ) -> Option<Landing> {
-        let held = self.kept.as_ref().map(|kept| &kept.declaration);
+        let held = self.held();
         let verdict = match self.life {
-            Life::Serving => offer::weigh(&self.config.machine, held, &offered),
+            Life::Serving => {
+                offer::weigh(&self.config.machine, held.as_ref(), self.seen.as_ref(), &offered)
+            }
             Life::Ending(_) => {
                 let why = "the agent is ending; it takes declarations when it is back".to_owned();
                 Err(RefusedDeclaration::NotKept { why })
@@ -312,7 +331,7 @@ impl Agent {
                 agent: self.config.agent.clone(),
                 boot: self.boot.clone(),
                 engine: turn.draws.nonce(),
-                held: self.kept.as_ref().map(held),
+                held: self.kept.as_ref().map(Kept::held),
                 clock: now.wall,
             }));
         }
@@ -339,9 +358,4 @@ fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
         }
     }
     placements
-}
-
-fn held(kept: &Kept) -> Held {
-    let declaration = &kept.declaration;
-    Held { number: declaration.number, epoch: declaration.epoch, digest: declaration.digest() }
 }

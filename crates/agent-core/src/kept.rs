@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use inventory::{Declaration, DeclaredModule};
 use names::{BuildId, InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
+use wire::Held;
 
 use crate::placement::Place;
 
@@ -52,6 +53,13 @@ impl Kept {
             }
         }
         kept
+    }
+
+    /// Which declaration it is.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let Declaration { number, epoch, .. } = self.declaration;
+        Held { number, epoch, digest: self.declaration.digest() }
     }
 
     /// Everything that should run here.

@@ -14,6 +14,8 @@
 //! - at no time are two processes of one resource of one instance meant to be alive;
 //! - what was found running when the agent began is taken for what runs: it goes on, under its own execution, unless
 //!   another build is wanted there or nothing is;
+//! - no declaration is taken that is older than the newest ever seen here, as far as anything remembers that: what is kept,
+//!   or what was kept with a process that still runs;
 //! - while the machine's own disk gives trouble nothing new is begun, what runs goes on, and nothing that falls is given up;
 //! - a build that runs, is wanted, is being installed, served before this one, or is named by the controller is never
 //!   collected, and nothing is installed while builds are being removed;

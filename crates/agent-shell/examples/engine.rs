@@ -15,7 +15,7 @@ use std::time::Duration;
 use agent_shell::{Config, Incarnation};
 use bus::{Bus, InProcessBus};
 use chrono::DateTime;
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 use store::MemoryStore;
 use wire::{Envelope, HelloReply, Statement};
 
@@ -45,6 +45,7 @@ fn run(root: &Path, declaration: &Path) -> Result<(), Box<dyn Error>> {
         artifacts: root.join("artifacts"),
         shim: vec![env::current_exe()?.into(), "shim".into()],
         path: None,
+        bounds: Bounds::open(),
         orphan_after: Some(Duration::from_secs(60)),
     })?;
     let config =

@@ -2,16 +2,39 @@
 
 use agent_core::Kept;
 use names::MachineName;
-use store::{Batch, BatchError, CommitError, Entry, Expect, Key, KeyError, ReadError, Store};
+use store::{
+    Batch, BatchError, CommitError, Document, Entry, Expect, Key, KeyError, Landed, Prefix,
+    ReadError, Store,
+};
 use thiserror::Error;
 
 use crate::work::words;
 
 /// Where an agent keeps what it must remember.
 #[derive(Debug)]
-pub(crate) struct Desk<S> {
-    store: S,
-    key: Key,
+pub(crate) enum Desk<S> {
+    /// In a store, under a key.
+    Open { store: S, key: Key },
+    /// Nowhere: there is no store, for this reason.
+    Shut { why: String },
+}
+
+/// The store of a desk that is never open.
+#[derive(Debug, Clone)]
+pub(crate) enum NoStore {}
+
+impl Store for NoStore {
+    async fn read(&self, _: &Key) -> Result<Option<Document>, ReadError> {
+        match *self {}
+    }
+
+    async fn scan(&self, _: &Prefix) -> Result<Vec<(Key, Document)>, ReadError> {
+        match *self {}
+    }
+
+    async fn commit(&self, _: Batch) -> Result<Landed, CommitError> {
+        match *self {}
+    }
 }
 
 /// Why what was kept cannot be read. It is never taken for nothing: an agent that forgot its declaration would take an
@@ -48,18 +71,23 @@ impl<S: Store> Desk<S> {
         let key = Key::new("agent", [machine.as_str()])?;
         let document = store.read(&key).await?;
         let kept = document.map(|document| serde_json::from_slice(&document.bytes));
-        Ok((Self { store, key }, kept.transpose()?))
+        Ok((Self::Open { store, key }, kept.transpose()?))
     }
 
     /// Returns once it is on the disk; an error says, in words, why that is not known.
     pub(crate) async fn keep(&self, kept: &Kept) -> Result<(), String> {
-        self.write(kept).await.map_err(|error| words(&error))
+        match self {
+            Self::Open { store, key } => {
+                write(store, key, kept).await.map_err(|error| words(&error))
+            }
+            Self::Shut { why } => Err(why.clone()),
+        }
     }
+}
 
-    async fn write(&self, kept: &Kept) -> Result<(), KeepError> {
-        // This agent is the only writer of its document, so it has nothing to compare with.
-        let entry = Entry::put(self.key.clone(), Expect::Any, serde_json::to_vec(kept)?);
-        self.store.commit(Batch::new(vec![entry])?).await?;
-        Ok(())
-    }
+async fn write(store: &impl Store, key: &Key, kept: &Kept) -> Result<(), KeepError> {
+    // This agent is the only writer of its document, so it has nothing to compare with.
+    let entry = Entry::put(key.clone(), Expect::Any, serde_json::to_vec(kept)?);
+    store.commit(Batch::new(vec![entry])?).await?;
+    Ok(())
 }

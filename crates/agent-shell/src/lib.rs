@@ -7,16 +7,21 @@
 //! Before anything else the host is asked what runs already: workloads outlive their agent, and the next one goes on with
 //! them.
 //!
+//! What happens and what is decided is told to people, a line for each fact (`telling`).
+//!
 //! Nothing is decided here: when to try again, what to say and what to stop is all in `agent-core`.
 
 mod config;
 mod desk;
 mod log;
 mod outbox;
+mod repeats;
 mod run;
+mod telling;
 mod work;
 
 pub use agent_core::{Ending, Incarnation};
 pub use config::Config;
+pub use desk::ReopenError;
 pub use log::{Log, Severity};
-pub use run::{RunError, run};
+pub use run::{RunError, run, run_without_store};

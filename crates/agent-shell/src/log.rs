@@ -32,7 +32,8 @@ impl Log {
         Self::new(|_, _| {})
     }
 
-    pub(crate) fn say(&self, severity: Severity, line: &str) {
+    /// Tells a line.
+    pub fn say(&self, severity: Severity, line: &str) {
         (self.0)(severity, line);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Now, RunId};
+use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
 use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
@@ -14,9 +14,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use wire::{Declare, Envelope};
 
 use crate::config::Config;
-use crate::desk::{Desk, ReopenError};
-use crate::log::Severity;
+use crate::desk::{Desk, NoStore, ReopenError};
+use crate::log::{Log, Severity};
 use crate::outbox::{Outbox, Statements, Subjects};
+use crate::repeats::Line;
+use crate::telling::Telling;
 use crate::work;
 
 /// Events that wait for the loop. What fills it are tasks, and a task that waits for room harms nobody.
@@ -60,8 +62,34 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     host: H,
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
-    let subjects = Subjects::of(&config.machine)?;
     let (desk, kept) = Desk::open(store, &config.machine).await?;
+    go(config, bus, (desk, kept), host, shutdown).await
+}
+
+/// The same while there is no store, for the reason `why`: what an agent before this one started goes on and is looked after
+/// as it was declared to that one, and declarations are refused. To be ended when there is a store again, so that an agent
+/// with one follows.
+///
+/// # Errors
+/// Whatever [`RunError`] says.
+pub async fn run_without_store<B: Bus, H: Host>(
+    config: Config,
+    bus: B,
+    why: String,
+    host: H,
+    shutdown: impl Future<Output = Ending> + Send,
+) -> Result<(), RunError> {
+    go(config, bus, (Desk::<NoStore>::Shut { why }, None), host, shutdown).await
+}
+
+async fn go<B: Bus, S: Store, H: Host>(
+    config: Config,
+    bus: B,
+    (desk, kept): (Desk<S>, Option<Kept>),
+    host: H,
+    shutdown: impl Future<Output = Ending> + Send,
+) -> Result<(), RunError> {
+    let subjects = Subjects::of(&config.machine)?;
     let mut requests = bus.serve(&subjects.declare.clone().into()).await?;
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
@@ -69,6 +97,8 @@ pub async fn run<B: Bus, S: Store, H: Host>(
     let (adopted, held): (Vec<_>, Vec<_>) =
         work::adopt(&host, &config.log).await?.into_iter().unzip();
     let held: BTreeMap<RunId, H::Process> = adopted.iter().map(|one| one.run).zip(held).collect();
+    let mut telling = Telling::default();
+    say(&config.log, telling.begun(&adopted, kept.as_ref().map(|kept| kept.declaration.number)));
     let now = now(&host);
     let (agent, first) =
         Agent::new(config.core(), host.boot(), config.incarnation, kept, adopted, now);
@@ -85,6 +115,7 @@ pub async fn run<B: Bus, S: Store, H: Host>(
         checks: BTreeMap::new(),
         questions: BTreeMap::new(),
         asked: 0,
+        telling,
         unreadable: Unreadable { count: 0, tell_at: Duration::ZERO },
     };
     for (run, process) in held {
@@ -158,6 +189,7 @@ struct Shell<B, S, H: Host> {
     checks: BTreeMap<RunId, AbortHandle>,
     questions: BTreeMap<AskId, Responder>,
     asked: u64,
+    telling: Telling,
     unreadable: Unreadable,
 }
 
@@ -194,6 +226,7 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
         };
         while self.tasks.try_join_next().is_some() {}
         let now = now(&self.host);
+        say(&self.config.log, self.telling.heard(&event, now.monotonic));
         let decision = self.agent.handle(event, now);
         self.carry_out(decision).await;
     }
@@ -201,16 +234,20 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
     /// Does what was decided, in its order: first what may be done at once, then what must land, then what follows.
     async fn carry_out(&mut self, mut decision: Decision) {
         loop {
+            let now_at = self.host.clock().monotonic;
             for action in decision.actions {
+                say(&self.config.log, self.telling.decided(&action, now_at));
                 self.act(action);
             }
             let Some(landing) = decision.land else { return };
             let how = self.desk.keep(landing.kept()).await;
+            let now = now(&self.host);
             if let Err(why) = &how {
-                let line = format!("what the agent must remember was not kept: {why}");
-                self.config.log.say(Severity::Error, &line);
+                say(&self.config.log, self.telling.not_kept(why, now.monotonic));
             }
-            decision = self.agent.landed(landing, how, now(&self.host));
+            decision = self.agent.landed(landing, how, now);
+            let held = self.agent.held().map(|held| held.number);
+            say(&self.config.log, self.telling.holds(held, self.agent.seen(), now.monotonic));
         }
     }
 
@@ -228,8 +265,9 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             }
             Action::Start { run, start } => {
                 let (host, inbox) = (self.host.clone(), self.inbox.clone());
+                let spec = work::spec(*start, self.agent.seen());
                 self.tasks.spawn(async move {
-                    let done = match host.start(&work::spec(*start)).await {
+                    let done = match host.start(&spec).await {
                         Ok(process) => Done::Up(run, process),
                         Err(error) => {
                             let obstacle = work::not_started(&error);
@@ -324,6 +362,12 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
             // The loop ends only after everything that it started.
             let _ = inbox.send(Done::Event(event)).await;
         })
+    }
+}
+
+fn say(log: &Log, lines: Vec<Line>) {
+    for line in lines {
+        log.say(line.severity, &line.text);
     }
 }
 

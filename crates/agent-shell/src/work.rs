@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use agent_core::{Adopted, CheckId, Event, Obstacle, RunId, Start, VerificationId};
 use host::{AdoptError, Bundle, Host, InstallError, Notify, Process, ProcessSpec, StartError};
-use inventory::{Check, Stop};
+use inventory::{Check, DeclaredModule, Stop};
 use names::{BuildId, ModuleName};
-use wire::UnableBecause;
+use serde::{Deserialize, Serialize};
+use wire::{Held, UnableBecause};
 
 use crate::log::{Log, Severity};
 
@@ -25,7 +26,7 @@ pub(crate) async fn verify<H: Host>(
 ) -> Event {
     let mut outcome = Ok(());
     for start in starts {
-        if let Err(error) = host.verify(&spec(start), &ours).await {
+        if let Err(error) = host.verify(&spec(start, None), &ours).await {
             outcome = Err(not_started(&error));
             break;
         }
@@ -69,8 +70,17 @@ pub(crate) async fn end<P: Process>(process: P, run: RunId) -> Event {
     Event::Exited { run, how: exit.to_string(), last_lines }
 }
 
-/// What a start is to a host. What it was declared as goes along, as JSON, for the agent that finds the process.
-pub(crate) fn spec(start: Start) -> ProcessSpec {
+/// What is kept with a process for the agent that finds it, as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct Words {
+    /// What it was declared as.
+    declared: DeclaredModule,
+    /// The newest declaration seen when it was started.
+    seen: Option<Held>,
+}
+
+/// What a start is to a host.
+pub(crate) fn spec(start: Start, seen: Option<Held>) -> ProcessSpec {
     let Start {
         module,
         instance,
@@ -86,11 +96,13 @@ pub(crate) fn spec(start: Start) -> ProcessSpec {
         declared,
     } = start;
     let notify = match check {
-        Check::Notify => Notify::Heard,
+        Check::Notify { watchdog } => {
+            Notify::Heard { watchdog: watchdog.map(|bound| bound.as_duration()) }
+        }
         Check::Http { .. } | Check::Tcp | Check::Exec(_) | Check::Alive(_) => Notify::Unheard,
     };
     // Without words nobody could tell what it is, and it would be stopped instead of gone on with.
-    let keepsake = serde_json::to_string(&declared).unwrap_or_default();
+    let keepsake = serde_json::to_string(&Words { declared, seen }).unwrap_or_default();
     ProcessSpec {
         module,
         instance,
@@ -117,7 +129,7 @@ pub(crate) async fn adopt<H: Host>(
     for (nth, found) in (0..).zip(host.adopt().await?) {
         let host::Adopted { module, instance, resource, execution, keepsake, process } = found;
         match serde_json::from_str(&keepsake) {
-            Ok(declared) => {
+            Ok(Words { declared, seen }) => {
                 let (run, address) = (RunId::adopted(nth), process.address());
                 let identity = process.identity().clone();
                 let known = Adopted {
@@ -127,6 +139,7 @@ pub(crate) async fn adopt<H: Host>(
                     resource,
                     execution,
                     declared,
+                    seen,
                     process: identity,
                     address,
                 };

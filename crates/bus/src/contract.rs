@@ -45,14 +45,14 @@ impl Error for Violation {
 
 type Checked<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What every bus keeps, between two handles on it (over a network: two connections).
+/// What every bus keeps, between two handles on it, of one kind or two (over a network: two connections).
 ///
 /// # Errors
 /// [`Violation`].
 ///
 /// # Panics
 /// Where a rule is broken.
-pub async fn check<B: Bus>(here: B, there: B) -> Result<(), Violation> {
+pub async fn check(here: impl Bus, there: impl Bus) -> Result<(), Violation> {
     let of = |rule| move |source| Violation { rule, source };
     arrives(&here, &there).await.map_err(of("a message reaches who wants it, in order"))?;
     nobody_listens(&here).await.map_err(of("publishing to nobody is no error"))?;
@@ -68,7 +68,7 @@ pub async fn check<B: Bus>(here: B, there: B) -> Result<(), Violation> {
     Ok(())
 }
 
-async fn arrives<B: Bus>(here: &B, there: &B) -> Checked {
+async fn arrives(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut one = there.subscribe(&pattern("contract.arrives")?).await?;
     let mut other = here.subscribe(&pattern("contract.arrives")?).await?;
     for number in 0..100_u32 {
@@ -84,11 +84,11 @@ async fn arrives<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn nobody_listens<B: Bus>(here: &B) -> Checked {
+async fn nobody_listens(here: &impl Bus) -> Checked {
     Ok(here.publish(&subject("contract.nobody")?, text(0)).await?)
 }
 
-async fn wildcards<B: Bus>(here: &B, there: &B) -> Checked {
+async fn wildcards(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut one = there.subscribe(&pattern("contract.wild.*.end")?).await?;
     let mut rest = there.subscribe(&pattern("contract.wild.>")?).await?;
     let on = ["contract.wild", "contract.wild.a", "contract.wild.a.end", "contract.wild.a.b.end"];
@@ -105,7 +105,7 @@ async fn wildcards<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn leaves<B: Bus>(here: &B, there: &B) -> Checked {
+async fn leaves(here: &impl Bus, there: &impl Bus) -> Checked {
     let leaving = there.subscribe(&pattern("contract.leaves")?).await?;
     let mut staying = there.subscribe(&pattern("contract.leaves")?).await?;
     drop(leaving);
@@ -114,7 +114,7 @@ async fn leaves<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn slow<B: Bus>(here: &B, there: &B) -> Checked {
+async fn slow(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut subscription = there.subscribe(&pattern("contract.slow")?).await?;
     let last = u32::try_from(QUEUE_LENGTH_MAX)? * 2;
     for number in 0..=last {
@@ -131,7 +131,7 @@ async fn slow<B: Bus>(here: &B, there: &B) -> Checked {
     }
 }
 
-async fn answers<B: Bus>(here: &B, there: &B) -> Checked {
+async fn answers(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut requests = there.serve(&pattern("contract.answers.*")?).await?;
     let on = subject("contract.answers.box-3")?;
     let (answer, served) = tokio::join!(here.request(&on, text(7), PATIENCE), async {
@@ -145,7 +145,7 @@ async fn answers<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn nobody_serves<B: Bus>(here: &B, there: &B) -> Checked {
+async fn nobody_serves(here: &impl Bus, there: &impl Bus) -> Checked {
     let on = subject("contract.nobody-serves")?;
     let answer = here.request(&on, text(0), PATIENCE).await;
     assert!(matches!(answer, Err(RequestError::NoResponder)), "{answer:?}");
@@ -163,7 +163,7 @@ async fn nobody_serves<B: Bus>(here: &B, there: &B) -> Checked {
     Err("a server that left is still asked".into())
 }
 
-async fn silent<B: Bus>(here: &B, there: &B) -> Checked {
+async fn silent(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut requests = there.serve(&pattern("contract.silent")?).await?;
     let on = subject("contract.silent")?;
     let answer = here.request(&on, text(1), SHORT).await;
@@ -179,7 +179,7 @@ async fn silent<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn shares<B: Bus>(here: &B, there: &B) -> Checked {
+async fn shares(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut one = there.serve(&pattern("contract.shares")?).await?;
     let mut other = here.serve(&pattern("contract.shares")?).await?;
     let on = subject("contract.shares")?;
@@ -201,7 +201,7 @@ async fn shares<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn apart<B: Bus>(here: &B, there: &B) -> Checked {
+async fn apart(here: &impl Bus, there: &impl Bus) -> Checked {
     let mut subscription = there.subscribe(&pattern("contract.apart.message")?).await?;
     let mut requests = there.serve(&pattern("contract.apart.request")?).await?;
     let (message, request) =
@@ -217,7 +217,7 @@ async fn apart<B: Bus>(here: &B, there: &B) -> Checked {
     Ok(())
 }
 
-async fn bounds<B: Bus>(here: &B, there: &B) -> Checked {
+async fn bounds(here: &impl Bus, there: &impl Bus) -> Checked {
     let (largest, over) =
         (Bytes::from(vec![7; PAYLOAD_BYTES_MAX]), Bytes::from(vec![7; PAYLOAD_BYTES_MAX + 1]));
     let on = subject("contract.bounds")?;

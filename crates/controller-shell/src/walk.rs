@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bus::{Bus, Subject};
 use chrono::{DateTime, Utc};
-use controller_core::{Controller, Effect, Step, Write};
+use controller_core::{Controller, Effect, Plan, PlanState, Record, Step, Write};
 use inventory::Declaration;
 use names::MachineName;
-use store::{Batch, Entry, Expect, Key, Store};
+use store::{Batch, Entry, Expect, Key, Reserve, Store};
 use tokio::sync::mpsc;
 use wire::{Declare, DeclareReply, Envelope, subject};
 
@@ -68,8 +68,21 @@ async fn land<S: Store>(store: &S, step: &Step) -> Result<(), NotLanded> {
         return Ok(());
     }
     let entries = step.land.iter().map(entry).collect::<Result<_, _>>()?;
-    store.commit(Batch::new(entries)?).await?;
+    let batch = Batch::new(entries)?.with_reserve(reserve(step));
+    store.commit(batch).await?;
     Ok(())
+}
+
+/// Putting back a build that failed may use the last room: else a full disk here would keep it running there.
+fn reserve(step: &Step) -> Reserve {
+    let puts_back = |write: &Write| match write {
+        Write::Put(record) => matches!(
+            &**record,
+            Record::Plan(Plan { state: PlanState::PuttingBack(_) | PlanState::Failed(_), .. })
+        ),
+        Write::Delete(_) => false,
+    };
+    if step.land.iter().any(puts_back) { Reserve::Used } else { Reserve::Kept }
 }
 
 fn entry(write: &Write) -> Result<Entry, NotLanded> {

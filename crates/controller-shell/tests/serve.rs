@@ -11,8 +11,8 @@ use bus::{Bus as _, InProcessBus};
 use chrono::{DateTime, TimeDelta, Utc};
 use controller_core::Reading;
 use controller_shell::{Clock, Config, Controller, Ids};
-use inventory::{Declaration, DeclarationNumber, Instances, Machine, Manifest};
-use names::{Commit, MachineName};
+use inventory::{Declaration, DeclarationNumber, DeclaredModule, Instances, Machine, Manifest};
+use names::{BuildId, Commit, MachineName};
 use store::{Disk, Failure, Fault, MemoryStore};
 use tokio::time::{Instant, timeout};
 use wire::{
@@ -24,6 +24,9 @@ use wire::{
 
 /// Far longer than anything here takes on the paused clock.
 const DEADLINE: Duration = Duration::from_secs(600);
+
+/// How long a build that breaks is well: until its report was kept, and far from the end of its gate.
+const BREAKS_AFTER: Duration = Duration::from_secs(10);
 
 /// A wall clock that tests set, beside a time since boot that runs with tokio's.
 #[derive(Debug, Clone)]
@@ -64,7 +67,7 @@ impl Ids for Counted {
     }
 }
 
-/// A controller with one machine whose agent runs everything.
+/// A controller with one machine whose agent runs and states everything well.
 struct Fleet {
     controller: Controller,
     bus: InProcessBus,
@@ -73,13 +76,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// One that states all as healthy.
     async fn start() -> Self {
-        Self::with(ResourceState::Healthy).await
-    }
-
-    /// One that states all as this.
-    async fn with(state: ResourceState) -> Self {
         let (bus, store, clock) = (InProcessBus::new(), MemoryStore::new(), TestClock::new());
         let controller = run(&bus, &store, &clock).await;
         let machine = Machine {
@@ -91,7 +88,7 @@ impl Fleet {
             hold: None,
         };
         controller.handle().enroll(machine).await.unwrap().unwrap();
-        tokio::spawn(agent(bus.clone(), state));
+        tokio::spawn(agent(bus.clone()));
         Self { controller, bus, store, clock }
     }
 
@@ -100,8 +97,14 @@ impl Fleet {
     }
 
     async fn release(&self, commit: &str) -> PlanView {
-        let manifest = "[module]\nname = 'blog'\n[[resource]]\nname = 'web'\ncommand = ['./blog']\n\
-                        [gate]\npasses = 3\nevery = '10s'\nsettle = '30s'";
+        self.release_of(commit, "'./blog'").await
+    }
+
+    async fn release_of(&self, commit: &str, command: &str) -> PlanView {
+        let manifest = format!(
+            "[module]\nname = 'blog'\n[[resource]]\nname = 'web'\ncommand = [{command}]\n\
+             [gate]\npasses = 3\nevery = '10s'\nsettle = '30s'"
+        );
         let registration = Registration {
             commit: Commit::new(commit).unwrap(),
             manifest: Manifest::from_toml(manifest).unwrap(),
@@ -152,9 +155,8 @@ fn body<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> T {
     Envelope::<T>::decode(bytes).unwrap().body
 }
 
-/// Takes every declaration, reports it applied until that is kept, and states every second how all stands. The clock of its
-/// machine has stood at 1970 from the beginning.
-async fn agent(bus: InProcessBus, state: ResourceState) {
+/// Takes every declaration, reports it applied until that is kept, and states every second that all is well.
+async fn agent(bus: InProcessBus) {
     let pattern = subject::declare(&name()).parse().unwrap();
     let mut asked = bus.serve(&pattern).await.unwrap();
     let hello = Hello {
@@ -169,15 +171,18 @@ async fn agent(bus: InProcessBus, state: ResourceState) {
     let answer = bus.request(&subject, message(hello), Duration::from_secs(5)).await.unwrap();
     let _: HelloReply = body(&answer);
     let mut held: Option<Declaration> = None;
+    let mut held_since = Instant::now();
     let mut kept = None;
     for sequence in 1.. {
         while let Some(request) = asked.try_next() {
             held = Some(body::<Declare>(&request.payload).declaration);
+            held_since = Instant::now();
             request.responder.respond(message(DeclareReply::Taken)).unwrap();
         }
         let number = held.as_ref().map(|held| held.number);
         let health = subject::health(&name()).parse().unwrap();
-        bus.publish(&health, message(statement(sequence, held.as_ref(), state))).await.unwrap();
+        let stated = statement(sequence, held.as_ref(), held_since.elapsed());
+        bus.publish(&health, message(stated)).await.unwrap();
         if let Some(held) = &held
             && kept != number
         {
@@ -203,7 +208,7 @@ fn report(held: &Declaration) -> Report {
     Report { machine: name(), declaration: held.number, revision: 1, modules: modules.collect() }
 }
 
-fn statement(sequence: u64, held: Option<&Declaration>, state: ResourceState) -> Statement {
+fn statement(sequence: u64, held: Option<&Declaration>, held_for: Duration) -> Statement {
     let modules = held.into_iter().flat_map(|held| &held.modules);
     let resources = modules.flat_map(|(module, declared)| {
         declared.instances.keys().map(|instance| ResourceStatement {
@@ -213,7 +218,7 @@ fn statement(sequence: u64, held: Option<&Declaration>, state: ResourceState) ->
             build: declared.build.clone(),
             execution: Some("a1-1".parse().unwrap()),
             process: None,
-            state,
+            state: state_of(declared, held_for),
             since: DateTime::UNIX_EPOCH,
             restarts: 0,
             why: None,
@@ -228,6 +233,18 @@ fn statement(sequence: u64, held: Option<&Declaration>, state: ResourceState) ->
         declaration: held.map(|held| held.number),
         resources: resources.collect(),
         troubles: Vec::new(),
+    }
+}
+
+/// A build whose command says so breaks after a while, or is never well.
+fn state_of(declared: &DeclaredModule, held_for: Duration) -> ResourceState {
+    let is = |word| declared.manifest.resources[0].command.iter().any(|part| part == word);
+    if is("ails") {
+        return ResourceState::Unhealthy;
+    }
+    match is("breaks") && held_for >= BREAKS_AFTER {
+        true => ResourceState::Failed,
+        false => ResourceState::Healthy,
     }
 }
 
@@ -266,21 +283,20 @@ async fn clock_steps_move_neither_settle_nor_bound() {
 #[tokio::test(start_paused = true)]
 async fn clock_steps_let_no_bound_fall_early_or_late() {
     let took = async |step: TimeDelta| {
-        let fleet = Fleet::with(ResourceState::Unhealthy).await;
-        fleet.release("a").await;
+        let fleet = Fleet::start().await;
+        fleet.release_of("a", "'./blog', 'ails'").await;
         fleet.until("judging").await;
         let began = Instant::now();
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_secs(60)).await;
             fleet.clock.step(step);
         }
-        timeout(DEADLINE * 2, async {
+        let failed = async {
             while fleet.plan().await.state != "failed" {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-        })
-        .await
-        .unwrap();
+        };
+        timeout(DEADLINE * 2, failed).await.unwrap();
         began.elapsed()
     };
     let undisturbed = took(TimeDelta::zero()).await;
@@ -331,6 +347,35 @@ async fn nothing_is_sent_or_acknowledged_while_the_store_takes_no_writes() {
         panic!("no conditions")
     };
     assert!(conditions.is_empty(), "{conditions:?}");
+}
+
+/// What others put on the controller's disk must not keep a bad build running on a machine.
+#[tokio::test(start_paused = true)]
+async fn a_build_that_fails_is_put_back_although_the_disk_is_low() {
+    let fleet = Fleet::start().await;
+    let good = fleet.release("a").await.moves[0].to.clone();
+    fleet.until("done").await;
+    let bad = fleet.release_of("b", "'./blog', 'breaks'").await.moves[0].to.clone();
+    let runs = async |build: &BuildId| {
+        let Answer::Machines(machines) = fleet.ask(Ask::Machines).await else {
+            panic!("no machines")
+        };
+        machines[0].resources.iter().any(|resource| resource.build == *build)
+    };
+    let reached = async |build: &BuildId| {
+        while !runs(build).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(DEADLINE, reached(&bad)).await.unwrap();
+    tokio::time::sleep(BREAKS_AFTER / 2).await;
+    fleet.store.set_disk(Disk::Low);
+    timeout(Duration::from_secs(30), reached(&good)).await.unwrap();
+    assert_ne!(fleet.plan().await.state, "failed", "its report has no room yet");
+
+    fleet.store.set_disk(Disk::Writable);
+    fleet.until("failed").await;
+    assert!(runs(&good).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,10 @@ pub enum Notify {
     /// It is given no way to.
     Unheard,
     /// It is heard: [`Check::Notify`] asks whether it has said so.
-    Heard,
+    Heard {
+        /// How often it must give a sign of life, which it is told.
+        watchdog: Option<Duration>,
+    },
 }
 
 /// A process that an earlier holder of the host started, and everything that is known of it.
@@ -158,6 +161,10 @@ pub enum Exit {
     Status(i32),
     /// By this signal.
     Signal(i32),
+    /// By signal 9, which the kernel sent since there was no memory left for it.
+    OutOfMemory,
+    /// By signal 9; nobody knows who sent it, but meanwhile the kernel killed somebody for want of memory.
+    PerhapsOutOfMemory,
     /// It is gone, and how it ended is not known.
     Unknown,
 }
@@ -170,6 +177,10 @@ impl fmt::Display for Exit {
                 Some(name) => write!(out, "signal {number} ({name})"),
                 None => write!(out, "signal {number}"),
             },
+            Self::OutOfMemory => out.write_str("signal 9 (KILL): out of memory"),
+            Self::PerhapsOutOfMemory => {
+                out.write_str("signal 9 (KILL); the machine ran out of memory meanwhile")
+            }
             Self::Unknown => out.write_str("an unknown exit status"),
         }
     }
@@ -212,6 +223,8 @@ mod tests {
             (Exit::Status(3), "exit status 3"),
             (Exit::Signal(9), "signal 9 (KILL)"),
             (Exit::Signal(31), "signal 31"),
+            (Exit::OutOfMemory, "signal 9 (KILL): out of memory"),
+            (Exit::PerhapsOutOfMemory, "signal 9 (KILL); the machine ran out of memory meanwhile"),
             (Exit::Unknown, "an unknown exit status"),
         ] {
             assert_eq!(exit.to_string(), words);

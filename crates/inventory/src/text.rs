@@ -1,5 +1,7 @@
 //! Short texts that other systems made or must carry: label values, public keys, artifact names.
 
+pub(crate) use toml_fields::excerpt;
+
 /// Why a text is not one of ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {what}: {wanted}")]
@@ -10,16 +12,6 @@ pub struct TextError {
     pub text: String,
     /// What is allowed.
     pub wanted: &'static str,
-}
-
-/// The start of a text, as much as a message should repeat of what somebody sent.
-pub(crate) fn excerpt(text: &str) -> String {
-    const CHARACTERS_MAX: usize = 80;
-    let mut start: String = text.chars().take(CHARACTERS_MAX).collect();
-    if start.len() < text.len() {
-        start.push('…');
-    }
-    start
 }
 
 /// A text newtype that is valid by construction: parse, print, serde.

@@ -91,6 +91,28 @@ fn json_has_the_shape_of_the_file_and_leaves_defaults_out() {
 }
 
 #[test]
+fn a_watchdog_is_read_and_written() {
+    let file = r#"
+        module = { name = "m" }
+        [[resource]]
+        name = "r"
+        command = ["./r"]
+        health = { notify = true, watchdog = "90s" }
+    "#;
+    let manifest = Manifest::from_toml(file).unwrap();
+    let check = Check::Notify { watchdog: Some(Span::seconds(90)) };
+    assert_eq!(manifest.resources[0].health.check, check);
+    let json = serde_json::to_string(&manifest).unwrap();
+    assert!(json.contains(r#""health":{"notify":true,"watchdog":"90s"}"#), "{json}");
+    assert_eq!(serde_json::from_str::<Manifest>(&json).unwrap(), manifest);
+    // What does without one is what it was.
+    let plain = Manifest::from_toml(file.replace(", watchdog = \"90s\"", "")).unwrap();
+    let json = serde_json::to_string(&plain).unwrap();
+    assert!(json.contains(r#""health":{"notify":true}"#), "{json}");
+    assert_ne!(plain.digest(), manifest.digest());
+}
+
+#[test]
 fn json_says_all_that_the_file_says() {
     let manifest = Manifest::from_toml(include_str!("manifests/blog.toml")).unwrap();
     let json = serde_json::to_string(&manifest).unwrap();

@@ -70,6 +70,19 @@ fn a_fault_of_a_resource_is_told_with_its_place_its_field_and_what_is_allowed() 
             "6:20: resource[0].health.alive: must be longer than nothing",
         ),
         (
+            "health = { notify = true, watchdog = \"0s\" }",
+            "6:38: resource[0].health.watchdog: must be longer than nothing",
+        ),
+        (
+            "health = { notify = true, watchdog = 10 }",
+            "6:38: resource[0].health.watchdog: a length of time in quotes, as \"200ms\", \"2s\", \"5m\" or \
+             \"1h\", is wanted, this is a number",
+        ),
+        (
+            "health = { http = \"/\", watchdog = \"10s\" }",
+            "6:35: resource[0].health.watchdog: only a `notify` check has a watchdog",
+        ),
+        (
             "health = { http = \"/a b\" }",
             "6:19: resource[0].health.http: a path is wanted that begins with `/` and has visible ASCII \
              characters only",

@@ -10,20 +10,26 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use host::{Bundle, Host, Process, ProcessSpec};
-use machine_os::{OsConfig, OsHost};
+use inventory::Check;
+use machine_os::{Bounds, OsConfig, OsHost};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done =
-        match words[..] {
-            ["shim"] => return machine_os::shim::main(),
-            ["notify", words] => notify(words),
-            ["serve", port, answer] => serve(port, answer),
-            ["engine", root, artifacts, bundle] => engine(root, artifacts, bundle),
-            _ => Err("use: shim | serve PORT ANSWER | notify WORDS | engine ROOT ARTIFACTS DIGEST"
-                .into()),
-        };
+    let done = match words[..] {
+        ["shim"] => return machine_os::shim::main(),
+        ["notify", words] => notify(words),
+        ["serve", port, answer] => serve(port, answer),
+        ["listen", port] => listen(port),
+        ["engine", root, artifacts, digest] => {
+            Machine::open(root, artifacts, digest).and_then(|machine| engine(&machine))
+        }
+        ["hasty", root, artifacts, digest, rounds, check] => Machine::open(root, artifacts, digest)
+            .and_then(|machine| hasty(&machine, rounds, check)),
+        _ => Err("use: shim | serve PORT ANSWER | listen PORT | notify WORDS | engine ROOT ARTIFACTS DIGEST \
+                      | hasty ROOT ARTIFACTS DIGEST ROUNDS CHECK"
+            .into()),
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -44,6 +50,14 @@ fn serve(port: &str, answer: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Listens and never answers.
+fn listen(port: &str) -> Result<(), Box<dyn Error>> {
+    let _listener = TcpListener::bind(("127.0.0.1", port.parse()?))?;
+    loop {
+        std::thread::park();
+    }
+}
+
 /// Says something as `sd_notify` does.
 fn notify(words: &str) -> Result<(), Box<dyn Error>> {
     let name = env::var_os("NOTIFY_SOCKET").and_then(|name| name.into_string().ok());
@@ -53,47 +67,105 @@ fn notify(words: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A machine with a build of one artifact, and what is started of it.
+struct Machine {
+    host: OsHost,
+    bundle: Bundle,
+    spec: ProcessSpec,
+}
+
+impl Machine {
+    fn open(root: &str, artifacts: &str, digest: &str) -> Result<Self, Box<dyn Error>> {
+        let shim = vec![env::current_exe()?.into(), "shim".into()];
+        let path = env::var_os("PATH").and_then(|path| path.into_string().ok());
+        let orphan_after = Some(Duration::from_secs(60));
+        let config = OsConfig {
+            root: root.into(),
+            artifacts: artifacts.into(),
+            shim,
+            path,
+            bounds: Bounds::open(),
+            orphan_after,
+        };
+        let size = std::fs::metadata(format!("{artifacts}/{digest}"))?.len();
+        let artifact = inventory::Artifact { name: "run".parse()?, size, digest: digest.parse()? };
+        let bundle = Bundle {
+            module: "blog".parse()?,
+            build: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse()?,
+            artifacts: vec![artifact],
+        };
+        let spec = ProcessSpec {
+            module: bundle.module.clone(),
+            instance: "blog-1".parse()?,
+            resource: "web".parse()?,
+            build: bundle.build.clone(),
+            execution: "a1-1".parse()?,
+            command: vec!["./run".to_owned()],
+            environment: Default::default(),
+            listen: None,
+            user: None,
+            limits: Default::default(),
+            notify: host::Notify::Unheard,
+            keepsake: String::new(),
+        };
+        Ok(Self { host: OsHost::open(config)?, bundle, spec })
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
 /// Takes over what runs, or starts `./run` of a build of one artifact, says its process number, and starts it
 /// again when it ends.
-fn engine(root: &str, artifacts: &str, digest: &str) -> Result<(), Box<dyn Error>> {
-    let shim = vec![env::current_exe()?.into(), "shim".into()];
-    let path = env::var_os("PATH").and_then(|path| path.into_string().ok());
-    let orphan_after = Some(Duration::from_secs(60));
-    let config =
-        OsConfig { root: root.into(), artifacts: artifacts.into(), shim, path, orphan_after };
-    let size = std::fs::metadata(format!("{artifacts}/{digest}"))?.len();
-    let artifact = inventory::Artifact { name: "run".parse()?, size, digest: digest.parse()? };
-    let bundle = Bundle {
-        module: "blog".parse()?,
-        build: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse()?,
-        artifacts: vec![artifact],
-    };
-    let spec = ProcessSpec {
-        module: bundle.module.clone(),
-        instance: "blog-1".parse()?,
-        resource: "web".parse()?,
-        build: bundle.build.clone(),
-        execution: "a1-1".parse()?,
-        command: vec!["./run".to_owned()],
-        environment: Default::default(),
-        listen: None,
-        user: None,
-        limits: Default::default(),
-        notify: host::Notify::Unheard,
-        keepsake: String::new(),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let host = OsHost::open(config)?;
-        host.install(&bundle).await?;
+fn engine(machine: &Machine) -> Result<(), Box<dyn Error>> {
+    let Machine { host, bundle, spec } = machine;
+    runtime()?.block_on(async {
+        host.install(bundle).await?;
         let mut found = host.adopt().await?.pop();
         loop {
             let process = match found.take() {
                 Some(adopted) => adopted.process,
-                None => host.start(&spec).await?,
+                None => host.start(spec).await?,
             };
             writeln!(std::io::stdout(), "{}", process.identity().pid)?;
             process.ended().await;
         }
+    })
+}
+
+/// Starts `./run` of a build of one artifact, asks it in haste again and again, and says how many descriptors this process
+/// had before and how many it has afterwards.
+fn hasty(machine: &Machine, rounds: &str, check: &str) -> Result<(), Box<dyn Error>> {
+    let Machine { host, bundle, spec } = machine;
+    let exec = Check::Exec(["sh", "-c", check].map(str::to_owned).into());
+    let http = Check::Http { path: "/".to_owned(), body: None };
+    let rounds: u64 = rounds.parse()?;
+    runtime()?.block_on(async {
+        host.install(bundle).await?;
+        let process = host.start(spec).await?;
+        let descriptors = || std::fs::read_dir("/proc/self/fd").map(Iterator::count);
+        let mut before = 0;
+        for round in 0..rounds {
+            for check in [&exec, &http] {
+                let passed = process.check(check, Duration::from_millis(5 + round % 40)).await;
+                if passed.is_ok() {
+                    return Err("a check passed".into());
+                }
+            }
+            if round == 10 {
+                before = descriptors()?;
+            }
+        }
+        // Those of the last round are closed a moment after it.
+        for _ in 0..200 {
+            if descriptors()? <= before {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        writeln!(std::io::stdout(), "{before} {}", descriptors()?)?;
+        process.stop(inventory::Stop::default()).await;
+        Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! What a health check asks, and what answer passes.
 
 mod http;
+mod notify;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use crate::host::with_port;
 use crate::shim::{Errand, Tie};
 
 pub(crate) use http::http;
+pub(crate) use notify::notify;
 
 /// The port accepts a connection.
 pub(crate) async fn tcp(address: SocketAddr) -> Result<(), CheckFailed> {

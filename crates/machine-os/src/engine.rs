@@ -1,6 +1,7 @@
 //! The engine's side of a shim: starting it, finding it again, hearing it, and cleaning up after one that was killed.
 
 mod adopt;
+mod lost;
 mod process;
 mod remains;
 mod shimmed;

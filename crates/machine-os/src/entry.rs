@@ -8,7 +8,9 @@
 //! | `socket` | shim | where engines connect |
 //! | `exit` | shim | how the workload ended |
 //!
-//! Each file is whole or not there. Only `exit` is synced: the others mean nothing after a power cut.
+//! Each file is whole or not there, and is sealed, so that damage done to it later is seen. The first three are there twice
+//! (`keepsake.copy`): a file that was damaged stops nothing. Only `exit` is synced: the others mean nothing after a power
+//! cut.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,6 +22,7 @@ use names::{ExecutionId, InstanceName, ModuleName, ResourceName};
 use serde::{Deserialize, Serialize};
 
 use crate::proc::{self, Stat};
+use crate::sealed;
 use crate::shim::{Errand, Fact};
 
 /// The socket's name in the folder. Both ends reach it by a path relative to the folder, since a path to a socket has at
@@ -30,6 +33,9 @@ const KEEPSAKE: &str = "keepsake";
 const ERRAND: &str = "errand";
 const IDENTITY: &str = "identity";
 const EXIT: &str = "exit";
+
+/// Follows the name of a copy.
+const COPY: &str = "copy";
 
 /// One process among all those of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,12 +74,18 @@ impl Identity {
         if let Some(Who { pid, started }) = workload {
             text += &format!("workload {pid} {started}\n");
         }
-        place(folder, IDENTITY, text.as_bytes(), Sync::No)
+        place_twice(folder, IDENTITY, text.as_bytes())
     }
 
     /// `None` when there is none, or it is not what a shim writes.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
-        Self::parse(&fs::read_to_string(folder.join(IDENTITY)).ok()?)
+        Self::parse(&String::from_utf8(whole(folder, IDENTITY)?).ok()?)
+    }
+
+    /// Whether there is something in its place that nobody can read.
+    pub(crate) fn is_damaged(folder: &Path) -> bool {
+        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
+        both(folder, IDENTITY).into_iter().any(is_there) && Self::read(folder).is_none()
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -126,10 +138,12 @@ pub(crate) fn make(
     let execution: String =
         keepsake.execution.as_str().chars().filter(|one| plain(*one)).take(64).collect();
     let folder = all(root).join(format!("{execution}.{}.{draw:016x}", keepsake.resource));
+    // The folder of all shims may have been removed under this engine's hands.
+    fs::create_dir_all(all(root))?;
     DirBuilder::new().mode(0o700).create(&folder)?;
     let written = || {
-        place(&folder, KEEPSAKE, &serde_json::to_vec(keepsake)?, Sync::No)?;
-        place(&folder, ERRAND, errand, Sync::No)
+        place_twice(&folder, KEEPSAKE, &serde_json::to_vec(keepsake)?)?;
+        place_twice(&folder, ERRAND, errand)
     };
     written().inspect_err(|_| remove(&folder))?;
     Ok(folder)
@@ -137,18 +151,34 @@ pub(crate) fn make(
 
 /// What was kept there; `None` when it cannot be read.
 pub(crate) fn kept(folder: &Path) -> Option<(Keepsake, Errand)> {
-    let keepsake = serde_json::from_slice(&fs::read(folder.join(KEEPSAKE)).ok()?).ok()?;
-    Some((keepsake, Errand::decode(&fs::read(folder.join(ERRAND)).ok()?)?))
+    let keepsake = serde_json::from_slice(&whole(folder, KEEPSAKE)?).ok()?;
+    Some((keepsake, Errand::decode(&whole(folder, ERRAND)?)?))
+}
+
+/// Makes good from its copy each file that was damaged, and hands over what is damaged of it.
+pub(crate) fn heal(folder: &Path, set_aside: impl Fn(&Path)) {
+    for name in [KEEPSAKE, ERRAND, IDENTITY] {
+        let Some(content) = whole(folder, name) else { continue };
+        for path in both(folder, name) {
+            // One that is not there was never written.
+            if path.symlink_metadata().is_ok() && read(&path).is_none() {
+                set_aside(&path);
+                // What cannot be made good now is by the next engine, as long as its copy is whole.
+                let _ = write(&path, &content, Sync::No);
+            }
+        }
+    }
 }
 
 /// Writes how the workload ended. It returns once that is on the disk.
 pub(crate) fn write_exit(folder: &Path, exited: &Fact) -> io::Result<()> {
-    place(folder, EXIT, exited.to_string().as_bytes(), Sync::Yes)
+    write(&folder.join(EXIT), exited.to_string().as_bytes(), Sync::Yes)?;
+    File::open(folder)?.sync_all()
 }
 
 /// How the workload ended and its last lines, if its shim wrote that.
 pub(crate) fn exit(folder: &Path) -> Option<(Exit, Vec<String>)> {
-    match fs::read_to_string(folder.join(EXIT)).ok()?.parse() {
+    match String::from_utf8(read(&folder.join(EXIT))?).ok()?.parse() {
         Ok(Fact::Exited { exit, lines }) => Some((exit, lines)),
         Ok(_) | Err(_) => None,
     }
@@ -165,21 +195,41 @@ enum Sync {
     No,
 }
 
-/// Puts a file in its place whole.
-fn place(folder: &Path, name: &str, content: &[u8], sync: Sync) -> io::Result<()> {
-    let new = folder.join(name).with_added_extension("new");
+fn both(folder: &Path, name: &str) -> [PathBuf; 2] {
+    let path = folder.join(name);
+    let copy = path.with_added_extension(COPY);
+    [path, copy]
+}
+
+/// Puts a file and its copy in their places.
+fn place_twice(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let [path, copy] = both(folder, name);
+    write(&path, content, Sync::No)?;
+    // Without a copy nothing is lost yet.
+    let _ = write(&copy, content, Sync::No);
+    Ok(())
+}
+
+/// The content of a file that is there twice, as long as one of the two is whole.
+fn whole(folder: &Path, name: &str) -> Option<Vec<u8>> {
+    both(folder, name).iter().find_map(|path| read(path))
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    sealed::open(&fs::read(path).ok()?).map(<[u8]>::to_vec)
+}
+
+/// Puts a file in its place whole, and sealed.
+fn write(path: &Path, content: &[u8], sync: Sync) -> io::Result<()> {
+    let new = path.with_added_extension("new");
     // Environments and output can hold secrets.
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(content)?;
+    file.write_all(&sealed::seal(content))?;
     if sync == Sync::Yes {
         file.sync_all()?;
     }
-    fs::rename(&new, folder.join(name))?;
-    if sync == Sync::Yes {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
+    fs::rename(&new, path)
 }
 
 #[cfg(test)]
@@ -217,6 +267,45 @@ mod tests {
         assert_eq!(exit(folder.path()), Some((Exit::Signal(9), lines)));
         fs::write(folder.path().join(EXIT), "exited co").unwrap();
         assert_eq!(exit(folder.path()), None);
+    }
+
+    #[test]
+    fn of_two_copies_one_may_be_damaged_and_is_made_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let [path, copy] = both(folder, KEEPSAKE);
+        type Harm = fn(&Path);
+        let harms: [Harm; 4] = [
+            |path| fs::write(path, "").unwrap(),
+            |path| {
+                let whole = fs::read(path).unwrap();
+                fs::write(path, &whole[..whole.len() / 2]).unwrap();
+            },
+            |path| fs::write(path, [0xa5; 300]).unwrap(),
+            |path| {
+                fs::remove_file(path).unwrap();
+                fs::create_dir(path).unwrap();
+            },
+        ];
+        for harm in harms {
+            for harmed in [&path, &copy] {
+                place_twice(folder, KEEPSAKE, b"content").unwrap();
+                harm(harmed);
+                assert_eq!(whole(folder, KEEPSAKE).as_deref(), Some(&b"content"[..]));
+                heal(folder, |damaged| {
+                    assert_eq!(damaged, harmed);
+                    fs::rename(damaged, folder.join("aside")).unwrap();
+                });
+                assert_eq!(read(harmed).as_deref(), Some(&b"content"[..]));
+                let aside = folder.join("aside");
+                fs::remove_dir(&aside).or_else(|_| fs::remove_file(&aside)).unwrap();
+            }
+        }
+        fs::remove_file(&copy).unwrap();
+        heal(folder, |_| unreachable!("a copy that is not there is not damaged"));
+        fs::write(&path, "").unwrap();
+        assert_eq!(whole(folder, KEEPSAKE), None);
+        heal(folder, |_| unreachable!("nothing is whole that it could be made good from"));
     }
 
     #[test]

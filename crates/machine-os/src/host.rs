@@ -4,28 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use host::{AdoptError, Adopted, Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
 use names::{BuildId, ModuleName};
-use rustix::fs::{Access, access};
-use rustix::process::{Resource, getrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
 use wire::{BootId, Trouble};
 
-use crate::engine::{self, Found, OsProcess, ShimError, dial};
+use crate::aside;
+use crate::bounds::Bounds;
+use crate::engine::{self, Found, OsProcess, ShimError};
 use crate::entry::{self, Keepsake};
-use crate::install;
-use crate::listeners::{self, Answering};
+use crate::install::{self, Builds};
+use crate::obstacles::{self, check_port, free_address};
 use crate::proc;
 use crate::shim::{Errand, Tie};
-use crate::user::{self, User};
+use crate::troubles::Watch;
+use crate::user::User;
 
 /// Where programs are looked for, by workloads too, when the agent's own environment does not say.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -41,6 +41,8 @@ pub struct OsConfig {
     pub shim: Vec<OsString>,
     /// The `PATH` of workloads; `None`: a plain one.
     pub path: Option<String>,
+    /// What the machine's owner allows.
+    pub bounds: Bounds,
     /// How long a workload goes on without any engine; `None`, as in production: for ever. Given a time, it also ends at
     /// once when nobody could find it any more, because the host's folder was removed.
     pub orphan_after: Option<Duration>,
@@ -56,6 +58,8 @@ pub struct OsHost {
 struct Inner {
     config: OsConfig,
     boot: BootId,
+    builds: Builds,
+    watch: Watch,
 }
 
 /// Why this machine cannot be used.
@@ -81,19 +85,22 @@ impl OsHost {
     /// # Errors
     /// Whatever [`OpenError`] says.
     pub fn open(config: OsConfig) -> Result<Self, OpenError> {
-        let ready = |folder: PathBuf| {
-            fs::create_dir_all(&folder).map_err(|source| OpenError::Folder { folder, source })
-        };
         let root = fs::create_dir_all(&config.root).and_then(|()| config.root.canonicalize());
         let root =
             root.map_err(|source| OpenError::Folder { folder: config.root.clone(), source })?;
         let config = OsConfig { root, ..config };
-        install::clean(&config.root);
+        let ready = |folder: PathBuf| {
+            let made = aside::make_way(&config.root, &folder);
+            let made = made.and_then(|()| fs::create_dir_all(&folder));
+            made.map_err(|source| OpenError::Folder { folder, source })
+        };
         ready(config.root.join("builds"))?;
         ready(config.root.join("output"))?;
         ready(entry::all(&config.root))?;
         let boot = BootId(proc::boot().map_err(OpenError::Boot)?);
-        Ok(Self { inner: Arc::new(Inner { config, boot }) })
+        let builds = Builds::open(config.root.clone(), config.artifacts.clone());
+        let watch = Watch::new(config.root.clone());
+        Ok(Self { inner: Arc::new(Inner { config, boot, builds, watch }) })
     }
 
     fn build_folder(&self, module: &ModuleName, build: &BuildId) -> PathBuf {
@@ -106,15 +113,8 @@ impl OsHost {
 
     /// Looks at everything but the port, and says whom the workload runs as.
     fn look(&self, spec: &ProcessSpec) -> Result<Option<User>, StartError> {
-        let program = spec.command.first().map(String::as_str).unwrap_or_default();
         let folder = self.build_folder(&spec.module, &spec.build);
-        find_program(program, &folder, self.path())
-            .map_err(|why| StartError::Program { program: program.to_owned(), why })?;
-        if let Some(files) = spec.limits.files {
-            check_files(files).map_err(|why| StartError::Limit { what: "open files", why })?;
-        }
-        let Some(name) = &spec.user else { return Ok(None) };
-        user::find(name).map_err(|why| StartError::User { user: name.clone(), why })
+        obstacles::look(spec, &folder, self.path(), &self.inner.config.bounds)
     }
 
     /// Makes the errand of a workload that listens on `port`.
@@ -161,9 +161,8 @@ impl Host for OsHost {
     }
 
     async fn install(&self, bundle: &Bundle) -> Result<(), InstallError> {
-        let (config, bundle) = (self.inner.config.clone(), bundle.clone());
-        let installed =
-            spawn_blocking(move || install::install(&config.root, &config.artifacts, &bundle));
+        let (inner, bundle) = (Arc::clone(&self.inner), bundle.clone());
+        let installed = spawn_blocking(move || inner.builds.install(&bundle));
         installed.await.unwrap_or_else(|error| {
             let what = "the installing task".to_owned();
             Err(InstallError::Failed { what, source: error.into() })
@@ -172,13 +171,14 @@ impl Host for OsHost {
 
     async fn collect(
         &self,
-        _keep: &BTreeSet<(ModuleName, BuildId)>,
+        keep: &BTreeSet<(ModuleName, BuildId)>,
     ) -> BTreeSet<(ModuleName, BuildId)> {
-        BTreeSet::new()
+        let (inner, keep) = (Arc::clone(&self.inner), keep.clone());
+        spawn_blocking(move || inner.builds.collect(&keep)).await.unwrap_or_default()
     }
 
     async fn troubles(&self) -> Vec<Trouble> {
-        Vec::new()
+        self.inner.watch.troubles().await
     }
 
     async fn verify(&self, spec: &ProcessSpec, ours: &[OsProcess]) -> Result<(), StartError> {
@@ -223,7 +223,8 @@ impl Host for OsHost {
                 | ShimError::Folder(_)
                 | ShimError::Spawn(_)
                 | ShimError::Speak(_)
-                | ShimError::Silent => failed("starting its shim")(error),
+                | ShimError::Silent
+                | ShimError::Late => failed("starting its shim")(error),
             }
         })?;
         Ok(OsProcess::new(shim.clone(), errand, shimmed, self.boot(), address))
@@ -274,56 +275,4 @@ fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 ) -> impl FnOnce(E) -> StartError {
     let what = what.to_owned();
     move |source| StartError::Failed { what, source: source.into() }
-}
-
-/// A port of this machine's own that nobody listens on now.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
-}
-
-/// Whether an address can be listened on once the processes of these trees are gone.
-fn check_port(address: SocketAddr, ours: &[u32]) -> Result<(), StartError> {
-    let Err(error) = TcpListener::bind(address) else { return Ok(()) };
-    let why = match (error.kind(), listeners::answering(dial(address), ours)) {
-        (io::ErrorKind::AddrInUse, Answering::Them) => return Ok(()),
-        (io::ErrorKind::AddrInUse, Answering::Others | Answering::Nobody) => {
-            "another process listens there; stop it, or give the module another address".to_owned()
-        }
-        (_, Answering::Them | Answering::Others | Answering::Nobody) => error.to_string(),
-    };
-    Err(StartError::Port { address, why })
-}
-
-fn find_program(program: &str, folder: &Path, path: &str) -> Result<(), String> {
-    if !folder.is_dir() {
-        return Err("its build is not installed".to_owned());
-    }
-    if program.contains('/') {
-        return executable(&folder.join(program));
-    }
-    let places = path.split(':').map(|place| Path::new(place).join(program));
-    let mut found = places.map(|place| executable(&place));
-    if found.any(|place| place.is_ok()) {
-        return Ok(());
-    }
-    Err(format!(
-        "there is no such program in {path}; write `./{program}` for one of the build's own"
-    ))
-}
-
-fn executable(program: &Path) -> Result<(), String> {
-    if !program.is_file() {
-        return Err("there is no such file".to_owned());
-    }
-    access(program, Access::EXEC_OK).map_err(|_| "it is not executable".to_owned())
-}
-
-fn check_files(files: u64) -> Result<(), String> {
-    let most = getrlimit(Resource::Nofile).maximum;
-    match most {
-        Some(most) if files > most && !rustix::process::geteuid().is_root() => {
-            Err(format!("the agent itself may have at most {most}"))
-        }
-        Some(_) | None => Ok(()),
-    }
 }

@@ -1,62 +1,151 @@
 //! Builds on the disk: fetched, verified, unpacked aside, and renamed into place whole.
+//!
+//! | below the host's folder | what |
+//! |---|---|
+//! | `builds/MODULE/BUILD/` | a build, whole: that it is there says so |
+//! | `builds/MODULE/BUILD.files` | what its files were when it was installed |
+//! | `incoming/DIGEST.part` | an artifact, or as much of it as came; kept for the next try, within bounds |
+//! | `incoming/content/` | the build that is being unpacked |
+//! | `incoming/trash/` | what is being removed |
+//!
+//! Packed artifacts are not kept once their build is installed: every build would lie on the disk twice for as long as it is
+//! kept, and putting one back needs what was unpacked alone.
 
 mod archive;
+mod collect;
 mod fetch;
+mod place;
+mod record;
+mod source;
+mod sweep;
+mod unpack;
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use host::{Bundle, InstallError};
 use inventory::Artifact;
-use names::{BuildId, ModuleName};
-use rustix::fs::{statvfs, syncfs};
+use names::{BuildId, Digest, ModuleName};
 
-/// Up to so many files and folders are synced one by one, which leaves alone what others have to write; for more than that,
-/// syncing the whole file system at once is quicker.
-const SYNCED_ONE_BY_ONE_MAX: usize = 100;
+use crate::disk::{Disk, Fault, Room};
+use record::{Damage, Record};
+use source::Folder;
 
 /// Where what is not whole yet lies.
 const INCOMING: &str = "incoming";
+const CONTENT: &str = "content";
 
 /// Where a build lies once it is whole: that it is there says that it is.
 pub(crate) fn folder(root: &Path, module: &ModuleName, build: &BuildId) -> PathBuf {
     root.join("builds").join(module.as_str()).join(build.as_str())
 }
 
-/// Removes what an interrupted install left. What cannot be removed is tried again by the install that needs its place.
-pub(crate) fn clean(root: &Path) {
-    let _ = fs::remove_dir_all(root.join(INCOMING));
+/// The builds of one host.
+#[derive(Debug)]
+pub(crate) struct Builds {
+    root: PathBuf,
+    source: Folder,
+    /// Held by whoever installs or removes: one at a time, so that room that was found free is still free when it is taken,
+    /// and nothing is removed under somebody's hands.
+    work: Mutex<()>,
 }
 
-/// Installs a build from a folder of artifacts, or leaves nothing of it.
-pub(crate) fn install(root: &Path, artifacts: &Path, bundle: &Bundle) -> Result<(), InstallError> {
-    let target = folder(root, &bundle.module, &bundle.build);
-    if target.is_dir() {
-        return Ok(());
+impl Builds {
+    /// Removes what an interrupted install or removal left. What cannot be removed now is removed by the next.
+    pub(crate) fn open(root: PathBuf, artifacts: PathBuf) -> Self {
+        sweep::sweep(&root, &BTreeSet::new());
+        Self { root, source: Folder(artifacts), work: Mutex::new(()) }
     }
-    let aside = root.join(INCOMING).join(bundle.module.as_str()).join(bundle.build.as_str());
-    let installed = build_aside(&aside, artifacts, bundle).and_then(|content| {
-        put_in_place(&content, &target).map_err(|error| failure("placing the build", bundle, error))
-    });
-    let _ = fs::remove_dir_all(&aside);
-    installed
-}
 
-/// Makes the whole build in a folder aside, and gives the folder that becomes the build's.
-fn build_aside(aside: &Path, artifacts: &Path, bundle: &Bundle) -> Result<PathBuf, InstallError> {
-    let content = aside.join("content");
-    let ready = || {
-        if aside.exists() {
-            fs::remove_dir_all(aside)?;
+    /// Installs a build, or leaves nothing that looks like it. One that is there is looked at and, if it was damaged, mended.
+    pub(crate) fn install(&self, bundle: &Bundle) -> Result<(), InstallError> {
+        let target = folder(&self.root, &bundle.module, &bundle.build);
+        if is_whole(&target) {
+            // An install that was interrupted at its very end left them.
+            if let Ok(_work) = self.work.try_lock() {
+                self.drop_parts(bundle);
+            }
+            return Ok(());
         }
-        fs::create_dir_all(&content)
-    };
-    ready().map_err(|error| failure("making a folder for the build", bundle, error))?;
-    check_space(aside, bundle)?;
-    for artifact in &bundle.artifacts {
-        let fetched = aside.join(artifact.digest.as_str());
-        fetch::fetch(artifacts, artifact, &fetched).map_err(|refused| match refused {
+        let _work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another may have been at it meanwhile.
+        if is_whole(&target) {
+            return Ok(());
+        }
+        let content = self.root.join(INCOMING).join(CONTENT);
+        let installed = self.make(bundle, &content).and_then(|record| {
+            let placed = match Record::read(&target).filter(|_| target.is_dir()) {
+                None => place::put_in_place(&self.root, &content, &record, &target),
+                Some(old) => place::mend(&self.root, &content, old, &record, &target),
+            };
+            placed.map_err(|error| failure("placing the build", bundle, error))
+        });
+        let _ = fs::remove_dir_all(&content);
+        if installed.is_ok() {
+            self.drop_parts(bundle);
+        }
+        installed.map_err(|error| match damage(&target).into_iter().next() {
+            Some(damage) => not_mended(bundle, &damage, error),
+            None => error,
+        })
+    }
+
+    /// Removes builds that are not to be kept and what interrupted work left, unless somebody is installing.
+    pub(crate) fn collect(
+        &self,
+        keep: &BTreeSet<(ModuleName, BuildId)>,
+    ) -> BTreeSet<(ModuleName, BuildId)> {
+        let _work = match self.work.try_lock() {
+            Ok(work) => work,
+            Err(TryLockError::Poisoned(work)) => work.into_inner(),
+            Err(TryLockError::WouldBlock) => return BTreeSet::new(),
+        };
+        let removed = collect::collect(&self.root, keep);
+        sweep::sweep(&self.root, &BTreeSet::new());
+        removed
+    }
+
+    /// Makes the whole build in a folder aside.
+    fn make(&self, bundle: &Bundle, content: &Path) -> Result<Record, InstallError> {
+        let incoming = self.root.join(INCOMING);
+        let ready = || {
+            sweep::make_folder(&incoming)?;
+            sweep::remove(content)?;
+            fs::create_dir(content)
+        };
+        // A disk that is full has no room for a folder either, and may have some in a moment.
+        self.check_room(bundle, &incoming, self.to_fetch(bundle))?;
+        ready().map_err(|error| failure("making a folder for the build", bundle, error))?;
+        for artifact in &bundle.artifacts {
+            self.fetch(bundle, artifact)?;
+        }
+        let mut room = Room::default();
+        for artifact in &bundle.artifacts {
+            if let Some(kind) = archive::kind(artifact) {
+                let surveyed = unpack::survey(kind, &self.part(&artifact.digest));
+                room = room.and(surveyed.map_err(|refused| not_placed(bundle, artifact, refused))?);
+            }
+        }
+        self.check_room(bundle, &incoming, room)?;
+        let mut record = Record::default();
+        for artifact in &bundle.artifacts {
+            let part = self.part(&artifact.digest);
+            if !part.exists() {
+                // Placed already, under another name.
+                self.fetch(bundle, artifact)?;
+            }
+            unpack::place(artifact, &part, content, &mut record)
+                .map_err(|refused| not_placed(bundle, artifact, refused))?;
+        }
+        Ok(record)
+    }
+
+    fn fetch(&self, bundle: &Bundle, artifact: &Artifact) -> Result<(), InstallError> {
+        let fetched = fetch::fetch(&self.source, artifact, &self.part(&artifact.digest));
+        fetched.map_err(|refused| match refused {
             fetch::Refused::Missing => {
                 let (name, digest) = (artifact.name.clone(), artifact.digest.clone());
                 InstallError::Missing { name, digest }
@@ -64,75 +153,93 @@ fn build_aside(aside: &Path, artifacts: &Path, bundle: &Bundle) -> Result<PathBu
             fetch::Refused::Mismatch(found) => {
                 InstallError::Mismatch { name: artifact.name.clone(), found }
             }
-            fetch::Refused::Io(error) => failure("fetching an artifact", bundle, error),
-        })?;
-        archive::place(artifact, &fetched, &content).map_err(|refused| match refused {
-            archive::Refused::Unsafe(why) => {
-                InstallError::Unsafe { name: artifact.name.clone(), why }
+            fetch::Refused::Source(error) => {
+                let what = format!("fetching the artifact `{}`", artifact.name);
+                InstallError::Failed { what, source: error.into() }
             }
-            archive::Refused::Io(error) => failure("unpacking an artifact", bundle, error),
-        })?;
+            fetch::Refused::Disk(error) => failure("writing an artifact", bundle, error),
+        })
     }
-    Ok(content)
-}
 
-/// An archive needs its own room and at least as much again for what is in it.
-fn check_space(aside: &Path, bundle: &Bundle) -> Result<(), InstallError> {
-    let room = |artifact: &Artifact| {
-        let copies = if archive::kind(artifact).is_some() { 2 } else { 1 };
-        artifact.size.saturating_mul(copies)
-    };
-    let wanted = bundle.artifacts.iter().map(room).fold(0, u64::saturating_add);
-    // A disk that does not say how full it is says so when it is written.
-    let Ok(disk) = statvfs(aside) else { return Ok(()) };
-    if disk.f_bavail.saturating_mul(disk.f_frsize) < wanted {
-        return Err(InstallError::Full { build: bundle.build.clone() });
-    }
-    Ok(())
-}
-
-/// Renames only what is on the disk: after a power cut, a build that is there is whole.
-fn put_in_place(content: &Path, target: &Path) -> io::Result<()> {
-    let paths = everything(content)?;
-    if paths.len() > SYNCED_ONE_BY_ONE_MAX {
-        syncfs(File::open(content)?)?;
-    } else {
-        paths.iter().try_for_each(|path| File::open(path)?.sync_all())?;
-    }
-    let parent = target.parent().ok_or_else(|| io::Error::other("a build lies in no folder"))?;
-    fs::create_dir_all(parent)?;
-    fs::rename(content, target)?;
-    File::open(parent)?.sync_all()?;
-    // The module's folder may be new as well.
-    parent.parent().map_or(Ok(()), |modules| File::open(modules)?.sync_all())
-}
-
-/// A folder and all folders and files in it; what links lead to is in it as itself.
-fn everything(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = vec![folder.to_owned()];
-    let mut next = 0;
-    while let Some(folder) = found.get(next).cloned() {
-        next += 1;
-        if !folder.is_dir() {
-            continue;
-        }
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if !entry.file_type()?.is_symlink() {
-                found.push(entry.path());
-            }
+    /// Removes what was fetched for a build that is in its place. What cannot be removed is when it is old.
+    fn drop_parts(&self, bundle: &Bundle) {
+        for artifact in &bundle.artifacts {
+            let _ = fs::remove_file(self.part(&artifact.digest));
         }
     }
-    Ok(found)
+
+    fn part(&self, digest: &Digest) -> PathBuf {
+        self.root.join(INCOMING).join(sweep::part(digest))
+    }
+
+    /// What has still to be fetched, and at least as much again for what is in an archive.
+    fn to_fetch(&self, bundle: &Bundle) -> Room {
+        let room = |artifact: &Artifact| {
+            let held = self.part(&artifact.digest).metadata().map_or(0, |part| part.len());
+            let packed = Room::of_file(artifact.size.saturating_sub(held));
+            match archive::kind(artifact) {
+                Some(_) => packed.and(Room::of_file(artifact.size)),
+                None => packed,
+            }
+        };
+        bundle.artifacts.iter().map(room).fold(Room::default(), Room::and)
+    }
+
+    /// Refuses what the disk has no room for beside its reserve. What earlier fetches left goes first.
+    fn check_room(&self, bundle: &Bundle, at: &Path, wanted: Room) -> Result<(), InstallError> {
+        let look = || {
+            // A disk that does not say how full it is says so when it is written.
+            let place = if at.is_dir() { at } else { &self.root };
+            Disk::of(place).map_or(Ok(()), |disk| disk.takes(wanted))
+        };
+        let found = look().or_else(|_| {
+            let needed = bundle.artifacts.iter().map(|artifact| sweep::part(&artifact.digest));
+            sweep::make_room(&self.root, &needed.collect());
+            look()
+        });
+        found.map_err(|fault| match fault {
+            Fault::ReadOnly => InstallError::ReadOnly,
+            Fault::Full | Fault::Other => InstallError::Full { build: bundle.build.clone() },
+        })
+    }
+}
+
+/// Whether a build is there, and as it was installed as far as can be seen.
+fn is_whole(target: &Path) -> bool {
+    target.is_dir() && damage(target).is_empty()
+}
+
+fn damage(target: &Path) -> Vec<Damage> {
+    Record::read(target).map_or_else(Vec::new, |record| record.damage(target))
+}
+
+/// Says of a build that cannot be made good why that was tried at all: the build is not to blame.
+fn not_mended(bundle: &Bundle, damage: &Damage, error: InstallError) -> InstallError {
+    match error {
+        InstallError::Full { .. } | InstallError::ReadOnly => error,
+        InstallError::Missing { .. }
+        | InstallError::Mismatch { .. }
+        | InstallError::Unsafe { .. }
+        | InstallError::Failed { .. } => {
+            let (path, how) = (damage.path.display(), &damage.how);
+            let build = &bundle.build;
+            let what = format!("build {build} was damaged (`{path}` {how}), and mending it");
+            InstallError::Failed { what, source: error.into() }
+        }
+    }
+}
+
+fn not_placed(bundle: &Bundle, artifact: &Artifact, refused: archive::Refused) -> InstallError {
+    match refused {
+        archive::Refused::Unsafe(why) => InstallError::Unsafe { name: artifact.name.clone(), why },
+        archive::Refused::Io(error) => failure("unpacking an artifact", bundle, error),
+    }
 }
 
 fn failure(what: &str, bundle: &Bundle, error: io::Error) -> InstallError {
-    let kind = error.kind();
-    if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-        return InstallError::Full { build: bundle.build.clone() };
+    match Fault::of(&error) {
+        Fault::Full => InstallError::Full { build: bundle.build.clone() },
+        Fault::ReadOnly => InstallError::ReadOnly,
+        Fault::Other => InstallError::Failed { what: what.to_owned(), source: error.into() },
     }
-    if kind == io::ErrorKind::ReadOnlyFilesystem {
-        return InstallError::ReadOnly;
-    }
-    InstallError::Failed { what: what.to_owned(), source: error.into() }
 }

@@ -13,16 +13,26 @@
 //! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks need a control group of the workload's
 //! own with those controllers; where there is none, the workload's log says so.
 
+mod aside;
+mod bounds;
 mod check;
+mod disk;
 mod engine;
 mod entry;
 mod host;
 mod install;
 mod listeners;
+mod obstacles;
 mod output;
 mod proc;
+mod sealed;
 pub mod shim;
+mod standing;
+mod troubles;
 mod user;
 
+pub use aside::set_aside;
+pub use bounds::{Addresses, Allowed, Bounds, Listen, ListenFault, Network, Users};
 pub use engine::OsProcess;
 pub use host::{OpenError, OsConfig, OsHost, draw};
+pub use standing::{Life, Standing, standing};

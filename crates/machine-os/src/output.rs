@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 /// A file that has grown to this size becomes the older of two. Two of them hold what is needed to see why something
 /// failed, and a machine with a hundred workloads stays within 200 MiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -33,7 +35,7 @@ impl Log {
     /// Goes on after what earlier processes of the resource wrote.
     pub(crate) fn new(path: PathBuf, title: &str, notes: &[String]) -> Self {
         let notes = notes.iter().map(String::as_str);
-        let head = notes.chain([title]).map(|line| format!("{MARK}{line}\n")).collect();
+        let head = notes.chain([title]).map(note).collect();
         let mut log = Self { path, head, file: None, bytes: 0 };
         log.write(b"");
         log
@@ -54,10 +56,12 @@ impl Log {
         if self.file.is_none() {
             self.open();
         }
-        if let Some(file) = &mut self.file
-            && file.write_all(bytes).is_ok()
-        {
-            self.bytes += bytes.len() as u64;
+        if let Some(file) = &mut self.file {
+            match file.write_all(bytes) {
+                Ok(()) => self.bytes += bytes.len() as u64,
+                // On a full disk part of it may be there.
+                Err(_) => self.bytes = file.metadata().map_or(self.bytes, |file| file.len()),
+            }
         }
     }
 
@@ -76,7 +80,11 @@ impl Log {
     }
 
     fn open(&mut self) {
-        let Ok(mut file) = append(&self.path) else { return };
+        let opened = append(&self.path).or_else(|_| {
+            make_folder(&self.path)?;
+            append(&self.path)
+        });
+        let Ok(mut file) = opened else { return };
         self.bytes = file.metadata().map_or(0, |file| file.len());
         if file.write_all(self.head.as_bytes()).is_ok() {
             self.bytes += self.head.len() as u64;
@@ -106,6 +114,11 @@ impl Tail {
     }
 }
 
+/// A line in a log that no workload wrote.
+pub(crate) fn note(words: &str) -> String {
+    format!("{MARK}{words}\n")
+}
+
 /// The last lines that the newest process wrote, the oldest first; none when nothing can be read.
 pub(crate) fn last_lines(path: &Path) -> Vec<String> {
     let mut bytes = tail(&older(path)).unwrap_or_default();
@@ -122,8 +135,28 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 fn append(path: &Path) -> io::Result<File> {
-    // Output can hold secrets: it is for the agent and its group.
-    OpenOptions::new().create(true).append(true).mode(0o640).open(path)
+    // Output can hold secrets: it is for the agent and its group. Whatever may lie there, opening it does not wait.
+    let mut options = OpenOptions::new();
+    options
+        .create(true)
+        .append(true)
+        .mode(0o640)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    options.open(path)
+}
+
+/// Makes the folder of a log again, and the one above it, should somebody have made room. When more than these is gone, it
+/// is with the whole machine's, and nothing of that comes back.
+fn make_folder(log: &Path) -> io::Result<()> {
+    let mut folders = log.ancestors().skip(1);
+    let (Some(folder), Some(above)) = (folders.next(), folders.next()) else { return Ok(()) };
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir(above)?;
+            fs::create_dir(folder)
+        }
+        made => made,
+    }
 }
 
 fn older(path: &Path) -> PathBuf {
@@ -188,9 +221,43 @@ mod tests {
         fs::remove_file(&path).unwrap();
         log.write(b"two\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{MARK}a1-1\ntwo\n"));
-        let mut lost = Log::new(folder.path().join("nowhere/web.log"), "a1-1", &[]);
+        let mut lost = Log::new(folder.path().join("no/such/place/web.log"), "a1-1", &[]);
         lost.write(b"one\n");
-        assert!(!folder.path().join("nowhere").exists());
+        assert!(!folder.path().join("no").exists());
+    }
+
+    #[test]
+    fn a_log_makes_its_folder_again_when_that_is_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("blog/blog-1/web.log");
+        let mut log = Log::new(path.clone(), "a1-1", &[]);
+        for gone in ["blog", "blog/blog-1"] {
+            log.write(b"old\n");
+            fs::remove_dir_all(root.path().join(gone)).unwrap();
+            log.write(b"new\n");
+            assert_eq!(fs::read_to_string(&path).unwrap(), format!("{MARK}a1-1\nnew\n"), "{gone}");
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_took_of_a_write_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("web.log");
+        let mut log = Log::new(path.clone(), "a1-1", &[]);
+        // Like a full disk it takes nothing; it is the same file, only not for writing.
+        log.file = Some(File::open(&path).unwrap());
+        log.bytes = 0;
+        log.write(b"one\n");
+        assert_eq!(log.bytes, fs::metadata(&path).unwrap().len());
+    }
+
+    #[test]
+    fn a_log_where_a_pipe_lies_waits_for_no_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("web.log");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        Log::new(path, "a1-1", &[]).write(b"one\n");
     }
 
     #[test]

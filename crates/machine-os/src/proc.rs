@@ -9,6 +9,9 @@ use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// More generations than any tree of processes has.
+const STEPS_MAX: u32 = 1_000;
+
 /// One process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
@@ -43,6 +46,19 @@ pub(crate) fn descendants(of: u32) -> io::Result<Vec<Stat>> {
     Ok(descend(of, &all()?))
 }
 
+/// Whether a process descends from another, which takes orphans in and so stays every descendant's forebear. `None` when
+/// there is no such process.
+pub(crate) fn descends(pid: u32, of: u32) -> Option<bool> {
+    let mut one = stat(pid)?;
+    let (mut steps, is_of) = (0, |one: &Stat| one.parent == of);
+    while !is_of(&one) && one.parent > 1 && steps < STEPS_MAX {
+        // Should its parent have ended just now, it has another.
+        one = stat(one.parent).or_else(|| stat(one.pid))?;
+        steps += 1;
+    }
+    Some(is_of(&one))
+}
+
 /// Which boot this is.
 pub(crate) fn boot() -> io::Result<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
@@ -63,6 +79,14 @@ pub(crate) fn up_for(started: u64) -> Duration {
 pub(crate) fn carries(pid: u32, variable: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+}
+
+/// What a variable was when a process was started, if it had it and it is text.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_owned()).ok()
 }
 
 /// Sends a signal to exactly this process: not to another that was given its number meanwhile. That it is gone, or is not
@@ -122,6 +146,21 @@ mod tests {
         let all = family.into_iter().map(|one| (one.pid, one)).collect();
         let pids: Vec<u32> = descend(2, &all).iter().map(|one| one.pid).collect();
         assert_eq!(pids, [9, 3, 4]);
+    }
+
+    #[test]
+    fn a_process_descends_from_those_above_it_and_from_nobody_else() {
+        let me = std::process::id();
+        let parent = stat(me).unwrap().parent;
+        assert_eq!(descends(me, parent), Some(true));
+        assert_eq!(descends(parent, me), Some(false));
+        assert_eq!(descends(me, me), Some(false));
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_eq!(descends(child.id(), me), Some(true));
+        assert_eq!(descends(child.id(), parent), Some(true));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(descends(child.id(), me), None);
     }
 
     #[test]

@@ -10,16 +10,19 @@
 //! A *standing* shim works in a folder of its own (see `entry`) and outlives its engine: any engine of the same user may
 //! connect to the socket there. A *tethered* one, for a check, ends everything when the one engine is gone.
 //!
-//! There are three threads: the main one waits for what happens and decides, one waits for children, one writes output.
+//! There are three threads: the main one waits for what happens and decides, one waits for children, one writes the log.
 //! No async runtime and no JSON: a machine has many shims, and each costs its memory for as long as its workload runs.
 
-mod descriptors;
+mod course;
 mod engines;
 mod errand;
+mod flow;
 mod group;
 mod hold;
+mod memory;
 mod notify;
 mod reap;
+mod unowned;
 mod watch;
 mod words;
 
@@ -38,12 +41,16 @@ pub(crate) const MARK: &str = "BELLWETHER_SHIM";
 
 /// Holds one workload until it and everything that descends from it is gone.
 ///
-/// Must not be called from a program that has started threads or an async runtime: it waits for *every* child of its
-/// process, and others that wait would miss theirs.
+/// Must be called before its program has opened anything, and started threads or an async runtime: it closes every descriptor
+/// above standard error, and waits for *every* child of its process, so others that wait would miss theirs.
 #[must_use]
 pub fn main() -> ExitCode {
+    let closed = unowned::close_inherited();
+    unowned::heed_signals();
     let Ok(mut engine) = take_engine() else { return ExitCode::FAILURE };
-    match errand(&engine).and_then(|errand| hold::hold(&errand, &mut engine)) {
+    let closed = closed.map_err(|error| format!("what it inherited cannot be closed: {error}"));
+    let errand = closed.and_then(|()| errand(&engine));
+    match errand.and_then(|errand| hold::hold(&errand, &mut engine)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             // An engine that does not listen any more is gone, and the next one finds nothing that ran.

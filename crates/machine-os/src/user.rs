@@ -13,11 +13,15 @@ pub(crate) struct User {
     pub(crate) gid: u32,
 }
 
-/// The user of this name, when the agent can be it. `Ok(None)`: it is the agent's own already.
-pub(crate) fn find(name: &str) -> Result<Option<User>, String> {
+/// The user of this name.
+pub(crate) fn find(name: &str) -> Result<User, String> {
     let table = fs::read_to_string("/etc/passwd")
         .map_err(|error| format!("/etc/passwd cannot be read: {error}"))?;
-    let user = look(name, &table).ok_or("there is no such user in /etc/passwd")?;
+    look(name, &table).ok_or_else(|| "there is no such user in /etc/passwd".to_owned())
+}
+
+/// Whether the agent can start something as this user. `Ok(None)`: it is its own already.
+pub(crate) fn become_it(user: User) -> Result<Option<User>, String> {
     let me = rustix::process::geteuid();
     if me.as_raw() == user.uid {
         return Ok(None);
@@ -51,7 +55,7 @@ mod tests {
     #[test]
     fn nobody_is_somebody_and_a_stranger_is_not() {
         assert!(find("no-such-user").is_err());
-        let nobody = find("nobody");
+        let nobody = find("nobody").and_then(become_it);
         assert_eq!(nobody.is_ok(), rustix::process::geteuid().is_root());
     }
 }

@@ -3,12 +3,12 @@
 //! ```text
 //! schema       which layout this is, as text; read before sled touches anything
 //! lock         held by the process that has the store open
+//! mark         how far the store had come when it last answered
 //! data/        sled's own: db, conf, blobs/, snap.*
-//! set-aside/   damaged and unfinished snapshots; nothing reads them
+//! set-aside/   what was damaged and not needed; nothing reads it
+//! trial/       a copy of data/, while the store is opened
 //! ```
 
-use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -18,10 +18,15 @@ use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise};
 
+use crate::damage::Damage;
+use crate::mark;
 use crate::open::OpenError;
 
 /// The layout that this build reads and writes: of the folder, of sled's files, and of documents in them.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+
+/// The layout before it: without checksums of documents, sums and the mark. It is read, and brought to the present one.
+const SCHEMA_BEFORE: u32 = 1;
 
 const SCHEMA_NAME: &str = "bellwether store";
 
@@ -33,36 +38,13 @@ const BEING_MADE: &str = "being made";
 pub(crate) const LOCK_TRIES: u32 = 40;
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Something that was wrong in the folder and was put right.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// sled had not finished writing this snapshot when it was stopped. Nothing is lost.
-    UnfinishedSnapshot {
-        /// Where it is kept now.
-        kept: PathBuf,
-    },
-    /// sled could not read this snapshot, and opened without it. Nothing is lost, unless the disk loses more.
-    DamagedSnapshot {
-        /// Where it is kept now.
-        kept: PathBuf,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, kept) = match self {
-            Self::UnfinishedSnapshot { kept } => ("an unfinished", kept),
-            Self::DamagedSnapshot { kept } => ("a damaged", kept),
-        };
-        write!(out, "{what} snapshot of the store was set aside as {}", kept.display())
-    }
-}
-
 /// Whether there should be anything in the store. A made store that sled finds empty has lost its file, and
 /// must never be taken for a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Making {
     BeingMade,
+    /// It was made with this older schema.
+    MadeBefore(u32),
     Made,
 }
 
@@ -101,30 +83,36 @@ impl Folder {
         self.data().join("db")
     }
 
-    /// Reads the schema, refuses any but ours, and begins the making of a store where there is nothing.
+    /// Reads the schema, refuses those that are not known, and begins the making of a store where there is nothing.
     pub(crate) fn settle_schema(&self) -> Result<Making, OpenError> {
         let path = self.root.join("schema");
         let refuse = |found: &str| {
             let found = found.trim().chars().take(80).collect();
-            Err(OpenError::Schema { folder: self.root.clone(), found })
+            Err(OpenError::Schema { file: path.clone(), found })
         };
         match fs::read(&path) {
-            Ok(found) if found == schema_text(Making::Made).as_bytes() => Ok(Making::Made),
-            Ok(found) if found == schema_text(Making::BeingMade).as_bytes() => {
-                Ok(Making::BeingMade)
-            }
-            Ok(found) => refuse(&String::from_utf8_lossy(&found)),
+            Ok(found) => match making(&found) {
+                Some(making) => Ok(making),
+                None => refuse(&String::from_utf8_lossy(&found)),
+            },
             Err(error) if error.kind() != ErrorKind::NotFound => Err(OpenError::of_io(path, error)),
-            Err(_) if self.data().exists() => refuse("no schema file"),
+            Err(_) if self.data().exists() || mark::path(&self.root).exists() => {
+                refuse("no such file, beside others of a store")
+            }
             Err(_) => {
-                self.write_schema(Making::BeingMade)?;
+                self.write_schema(&text_being_made(SCHEMA))?;
                 Ok(Making::BeingMade)
             }
         }
     }
 
+    /// Says that the store was made, in the present schema.
+    pub(crate) fn say_made(&self) -> Result<(), OpenError> {
+        self.write_schema(&text_made(SCHEMA))
+    }
+
     /// Writes the schema file anew. Renamed into place, so that a crash leaves no half of it to be refused.
-    pub(crate) fn write_schema(&self, making: Making) -> Result<(), OpenError> {
+    fn write_schema(&self, text: &str) -> Result<(), OpenError> {
         let unfinished = self.root.join("schema.new");
         let write = || {
             let mut file = OpenOptions::new()
@@ -133,7 +121,7 @@ impl Folder {
                 .truncate(true)
                 .mode(0o600)
                 .open(&unfinished)?;
-            file.write_all(schema_text(making).as_bytes())?;
+            file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&unfinished, self.root.join("schema"))?;
             sync(&self.root)
@@ -141,18 +129,26 @@ impl Folder {
         write().map_err(|error| OpenError::of_io(unfinished.clone(), error))
     }
 
-    /// What must be so before sled reads its file: nobody else has it, and what is read from it is on the disk.
+    /// What must be so before sled reads its file: it is there if it ever was, nobody else has it, and what is read
+    /// from it is on the disk.
     ///
     /// A page that the kernel failed to write counts as clean afterwards, and would be read as if it were on
     /// the disk; so after the sync, the file's pages are dropped from the kernel's cache.
-    pub(crate) fn settle_db(&self) -> Result<(), OpenError> {
+    pub(crate) fn settle_db(&self, making: Making) -> Result<(), OpenError> {
         let path = self.db();
+        let damaged = |what| Err(OpenError::Damaged { file: path.clone(), what });
+        let found = match (fs::metadata(&path), making) {
+            (Err(error), Making::BeingMade) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            (Err(error), _) if error.kind() == ErrorKind::NotFound => {
+                return damaged(Damage::Missing);
+            }
+            (found, _) => found.map_err(|error| OpenError::of_io(path.clone(), error))?,
+        };
+        if !found.is_file() {
+            return damaged(Damage::NoFile);
+        }
         let settle = || -> io::Result<bool> {
-            let file = match OpenOptions::new().read(true).write(true).open(&path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-                Err(error) => return Err(error),
-            };
+            let file = OpenOptions::new().read(true).write(true).open(&path)?;
             // A store of this process that closes right now can still hold sled's own lock.
             if !lock_patiently(&file)? {
                 return Ok(false);
@@ -168,43 +164,40 @@ impl Folder {
         }
     }
 
-    /// Sets aside the snapshots that sled did not finish: it would take one for its newest.
-    pub(crate) fn set_unfinished_aside(&self, notes: &mut Vec<Note>) -> io::Result<()> {
-        for snapshot in self.snapshots()? {
-            if snapshot.extension() == Some(OsStr::new("generating")) {
-                let kept = self.set_aside(&snapshot)?;
-                notes.push(Note::UnfinishedSnapshot { kept });
+    /// sled's snapshots, and whatever else has the name of one.
+    pub(crate) fn snapshots(&self) -> io::Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.data())? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b"snap.") {
+                found.push(entry.path());
             }
         }
-        Ok(())
-    }
-
-    /// Sets the newest snapshot aside; `None` when there is none left.
-    pub(crate) fn set_newest_aside(&self) -> io::Result<Option<Note>> {
-        let Some(newest) = self.snapshots()?.pop() else { return Ok(None) };
-        let kept = self.set_aside(&newest)?;
-        Ok(Some(Note::DamagedSnapshot { kept }))
-    }
-
-    /// sled's snapshots, the newest last: their names are numbers of one width.
-    fn snapshots(&self) -> io::Result<Vec<PathBuf>> {
-        let mut found = files(&self.data())?;
-        found.retain(|path| {
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"snap."))
-        });
         found.sort();
         Ok(found)
     }
 
-    fn set_aside(&self, path: &Path) -> io::Result<PathBuf> {
-        let aside = self.root.join("set-aside");
+    /// sled's own settings.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.data().join("conf")
+    }
+
+    /// Where what is damaged and not needed is moved to.
+    pub(crate) fn aside(&self) -> PathBuf {
+        self.root.join("set-aside")
+    }
+
+    /// Moves it there, under a name that is free, and says where it is now.
+    pub(crate) fn set_aside(&self, path: &Path) -> io::Result<PathBuf> {
+        let aside = self.aside();
         make_folder(&aside)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut free = (0_u32..).map(|number| aside.join(format!("{name}.{number}")));
-        let kept = free.find(|kept| !kept.exists()).ok_or(ErrorKind::AlreadyExists)?;
+        let mut names = (0_u32..).map(|number| aside.join(format!("{name}.{number}")));
+        let is_free = |kept: &PathBuf| fs::symlink_metadata(kept).is_err();
+        let kept = names.find(is_free).ok_or(ErrorKind::AlreadyExists)?;
         fs::rename(path, &kept)?;
         sync(&aside)?;
-        sync(&self.data())?;
+        sync(path.parent().unwrap_or(&self.root))?;
         Ok(kept)
     }
 
@@ -241,14 +234,29 @@ impl Folder {
     }
 }
 
-fn schema_text(making: Making) -> String {
-    match making {
-        Making::Made => format!("{SCHEMA_NAME} {SCHEMA}\n"),
-        Making::BeingMade => format!("{SCHEMA_NAME} {SCHEMA}, {BEING_MADE}\n"),
+fn text_made(schema: u32) -> String {
+    format!("{SCHEMA_NAME} {schema}\n")
+}
+
+fn text_being_made(schema: u32) -> String {
+    format!("{SCHEMA_NAME} {schema}, {BEING_MADE}\n")
+}
+
+/// What the schema's file says, if this build knows it.
+fn making(found: &[u8]) -> Option<Making> {
+    let is = |text: String| found == text.as_bytes();
+    if is(text_made(SCHEMA)) {
+        Some(Making::Made)
+    } else if is(text_made(SCHEMA_BEFORE)) {
+        Some(Making::MadeBefore(SCHEMA_BEFORE))
+    } else if [SCHEMA, SCHEMA_BEFORE].map(text_being_made).into_iter().any(is) {
+        Some(Making::BeingMade)
+    } else {
+        None
     }
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -267,7 +275,7 @@ fn lock_patiently(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -278,6 +286,6 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn sync(path: &Path) -> io::Result<()> {
+pub(crate) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

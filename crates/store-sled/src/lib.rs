@@ -8,9 +8,25 @@
 //!   counter of revisions.
 //! - A page of more than about 128 KiB goes to a file in `blobs/` that nothing syncs. Documents are cut into
 //!   parts small enough that no page gets there, and `blobs/` is looked at after every commit nevertheless.
+//! - Its `open` ends the log at the first thing that it cannot read, overwrites what comes after, and says nothing:
+//!   a store that was cut opens as one that never had more. See below.
 //! - Its `open` gives up on a damaged snapshot although the log has everything, and takes an unfinished one for
-//!   the newest. Such a snapshot is set aside, never deleted, and [`Opened::notes`] says so.
+//!   the newest. Such a snapshot is set aside, never deleted, and [`Opened::notes`] says so. So are damaged settings
+//!   of its own, which are the same in every store.
+//! - On some damage it panics. That is caught, and answered as what it is; its message is on standard error.
 //! - It blocks, so it lives on a thread of its own.
+//!
+//! # Nothing is silently missing
+//!
+//! Every document has a checksum, and every commit leaves the sum of the fingerprints of all documents, and its own
+//! number, with what it writes. Opening reads everything and counts again. That shows what is missing in the middle. The
+//! end of the log is shown by the *mark*: a small file beside sled's, which says which commit was acknowledged last,
+//! and with which sum. It is written when a commit is on the disk, before it is answered, and not synced: so it is never
+//! ahead of the log, and after a kill it is where the log is. Only a power cut can leave it behind by what the kernel had
+//! not yet written of it, some seconds at most.
+//!
+//! All this is done on a copy first, so a damaged store is left as it was found. Where the disk has no room for a
+//! copy, the files themselves are opened.
 //!
 //! # After a commit that failed
 //!
@@ -27,11 +43,19 @@
 //! to *open* a store, sled writes a snapshot and the rest of a segment, so on a disk that others filled to the last
 //! byte opening answers [`OpenError::Full`].
 
+mod damage;
+mod expected;
+mod fingerprint;
+mod flush;
 mod folder;
+mod mark;
+mod note;
 mod open;
 mod record;
 mod room;
 mod session;
+mod standing;
+mod trial;
 mod trouble;
 mod worker;
 
@@ -40,7 +64,9 @@ use std::path::PathBuf;
 use store::{Batch, CommitError, Document, Key, Landed, Prefix, ReadError, Store};
 use tokio::sync::{mpsc, oneshot};
 
-pub use crate::folder::{Note, SCHEMA};
+pub use crate::damage::Damage;
+pub use crate::folder::SCHEMA;
+pub use crate::note::Note;
 pub use crate::open::OpenError;
 pub use crate::room::Room;
 use crate::worker::Call;
@@ -59,7 +85,8 @@ pub struct Options {
 
 impl Options {
     /// A store in `folder` that leaves 8 MiB of the disk free: enough to open it after a restart, which takes
-    /// up to a segment of 512 KiB and a snapshot with some bytes for each page.
+    /// up to a segment of 512 KiB and a snapshot with some bytes for each page; and for most stores also for a copy.
+    /// Half of it can be used by what is about a failure.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), room: Room::Leave { bytes: 8 * 1024 * 1024 } }
     }

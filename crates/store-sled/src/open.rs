@@ -1,13 +1,21 @@
-//! Opening: the folder is taken, what sled would stumble over is moved out of its way, everything is synced once.
+//! Opening: what sled would stumble over is moved out of its way, everything is read once, and synced.
 
-use std::io;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use store::Source;
 use thiserror::Error;
 
-use crate::folder::{Folder, LOCK_PAUSE, LOCK_TRIES, Note, SCHEMA};
+use crate::damage::{Damage, Unsound, without_panic};
+use crate::expected::Expected;
+use crate::folder::{Folder, LOCK_PAUSE, LOCK_TRIES, Making, SCHEMA};
+use crate::mark::{self, Marked};
+use crate::note::Note;
+use crate::standing::Standing;
+use crate::trial::{self, Snapshots, Tried};
 use crate::trouble::Trouble;
 
 /// How much memory sled may use to keep pages, in bytes. A whole fleet's documents fit.
@@ -22,16 +30,16 @@ pub enum OpenError {
         /// The store's folder.
         folder: PathBuf,
     },
-    /// Its layout is not the one that this build knows.
+    /// Its layout is not one that this build knows, or its file that says so is damaged.
     #[error(
-        "the store in {} is of another kind ({found:?}, this build knows schema {SCHEMA}): start the build that \
-         wrote it, or restore a backup into an empty folder",
-        folder.display()
+        "{} says {found:?}, and this build knows schema {SCHEMA}: start the build that wrote the store, or restore a \
+         backup of it into an empty folder",
+        file.display()
     )]
     Schema {
-        /// The store's folder.
-        folder: PathBuf,
-        /// What its `schema` file says, shortened.
+        /// The file that says it.
+        file: PathBuf,
+        /// What it says, shortened.
         found: String,
     },
     /// Opening writes a little, and there is no room for it.
@@ -46,14 +54,13 @@ pub enum OpenError {
         /// The store's folder, or what is in it.
         folder: PathBuf,
     },
-    /// What is there is not a whole store: sled refuses its files also without any snapshot, or finds nothing in a
-    /// store that was made. Snapshots may have been set aside; nothing was deleted.
-    #[error("the store in {} is damaged; restore a backup into an empty folder", folder.display())]
+    /// Not everything is there that was written. The store was left as it was found.
+    #[error("{} is damaged: {what}; restore a backup of the store into an empty folder", file.display())]
     Damaged {
-        /// The store's folder.
-        folder: PathBuf,
-        /// What sled says.
-        source: Source,
+        /// The file that has the damage.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: Damage,
     },
     /// The engine failed for another reason.
     #[error("the store in {} could not be opened", folder.display())]
@@ -71,8 +78,8 @@ pub enum OpenError {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The engine panicked while it opened; its message is on standard error.
-    #[error("the store's engine failed while it opened")]
+    /// The store's thread is gone; its message is on standard error.
+    #[error("the store's thread broke off while it opened the store")]
     Panicked,
 }
 
@@ -83,6 +90,13 @@ impl OpenError {
             Trouble::Full => Self::Full { folder: path },
             Trouble::ReadOnly => Self::ReadOnly { folder: path },
             Trouble::Other(_) => Self::Io { path, source: error },
+        }
+    }
+
+    pub(crate) fn of_unsound(folder: &Folder, unsound: Unsound) -> Self {
+        match unsound {
+            Unsound::Damage(what) => Self::Damaged { file: folder.db(), what },
+            Unsound::Trouble(trouble) => Self::of_trouble(folder.root().to_owned(), trouble),
         }
     }
 
@@ -110,58 +124,136 @@ impl From<OpenError> for Trouble {
     }
 }
 
-/// Opens sled in the folder, without every snapshot that it cannot read, and makes sure that what it found and
-/// wrote is on the disk.
-pub(crate) fn open(folder: &Folder) -> Result<(sled::Db, Vec<Note>), OpenError> {
-    let at_data = |error| OpenError::of_io(folder.data(), error);
+/// An engine in which everything is there, on the disk.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) db: sled::Db,
+    pub(crate) standing: Standing,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Opens sled in the folder, after a trial on a copy, and makes sure that what it found and wrote is on the disk.
+pub(crate) fn open(folder: &Folder, making: Making) -> Result<Opened, OpenError> {
+    folder.settle_db(making)?;
     let mut notes = Vec::new();
-    folder.settle_db()?;
-    if folder.data().exists() {
-        folder.set_unfinished_aside(&mut notes).map_err(at_data)?;
+    let expected = Expected { making, marked: settle_mark(folder, making, &mut notes)? };
+    let tried = if folder.db().exists() {
+        settle_unfinished(folder, &mut notes)?;
+        let tried = trial::run(folder, expected);
+        Some(tried.map_err(|unsound| OpenError::of_unsound(folder, unsound))?)
+    } else {
+        None
+    };
+    if let Some(Tried::Sound(sound)) = &tried {
+        settle_snapshots(folder, sound.snapshots, &mut notes)?;
+        settle_settings(folder, &sound.settings, &mut notes)?;
     }
-    let mut tries = 0;
-    let db = loop {
-        match config(folder).open() {
-            Ok(db) => break db,
-            Err(error @ sled::Error::Corruption { .. }) => {
-                match folder.set_newest_aside().map_err(at_data)? {
-                    Some(note) => notes.push(note),
-                    None => return Err(refused(folder, error)),
-                }
+    match open_checked(folder, expected) {
+        Ok((db, standing)) => Ok(Opened { db, standing, notes }),
+        // With some room it is found out on a copy what is wrong, and whether that can be done without.
+        Err(Unsound::Damage(_)) if tried == Some(Tried::NoRoom) => {
+            Err(OpenError::Full { folder: folder.root().to_owned() })
+        }
+        Err(unsound) => Err(OpenError::of_unsound(folder, unsound)),
+    }
+}
+
+/// Reads the mark. One that cannot be read is set aside; another is written when the store is open.
+fn settle_mark(
+    folder: &Folder,
+    making: Making,
+    notes: &mut Vec<Note>,
+) -> Result<Marked, OpenError> {
+    let path = mark::path(folder.root());
+    let marked = mark::read(folder.root()).map_err(|e| OpenError::of_io(path.clone(), e))?;
+    match marked {
+        Marked::At(_) => {}
+        Marked::Damaged => notes.push(Note::DamagedMark { kept: set_aside(folder, &path)? }),
+        Marked::Missing => match making {
+            Making::Made => notes.push(Note::MissingMark { mark: path }),
+            Making::MadeBefore(_) | Making::BeingMade => {}
+        },
+    }
+    Ok(marked)
+}
+
+/// Sets aside the snapshots that sled did not finish: it would take one for its newest.
+fn settle_unfinished(folder: &Folder, notes: &mut Vec<Note>) -> Result<(), OpenError> {
+    for snapshot in snapshots(folder)? {
+        if snapshot.extension() == Some(OsStr::new("generating")) {
+            notes.push(Note::UnfinishedSnapshot { kept: set_aside(folder, &snapshot)? });
+        }
+    }
+    Ok(())
+}
+
+/// Sets aside the snapshots from which sled does not come to all that is there.
+fn settle_snapshots(
+    folder: &Folder,
+    tried: Snapshots,
+    notes: &mut Vec<Note>,
+) -> Result<(), OpenError> {
+    match tried {
+        Snapshots::Good => {}
+        Snapshots::Bad => {
+            for snapshot in snapshots(folder)? {
+                notes.push(Note::DamagedSnapshot { kept: set_aside(folder, &snapshot)? });
             }
-            // The folder is ours, so whoever has sled's file is on the way out: an engine that failed a moment ago, or a
-            // child that has not yet begun its own program.
-            Err(error) if is_of_sled(&error) && tries < LOCK_TRIES => {
+        }
+    }
+    Ok(())
+}
+
+/// Sets aside settings that sled did not write so, since it would refuse them, or worse, go by them.
+fn settle_settings(folder: &Folder, right: &[u8], notes: &mut Vec<Note>) -> Result<(), OpenError> {
+    let path = folder.settings();
+    let is_right = fs::read(&path).is_ok_and(|found| found == right);
+    if !is_right && fs::symlink_metadata(&path).is_ok() {
+        notes.push(Note::DamagedSettings { kept: set_aside(folder, &path)? });
+    }
+    Ok(())
+}
+
+fn snapshots(folder: &Folder) -> Result<Vec<PathBuf>, OpenError> {
+    folder.snapshots().map_err(|error| OpenError::of_io(folder.data(), error))
+}
+
+fn set_aside(folder: &Folder, path: &Path) -> Result<PathBuf, OpenError> {
+    folder.set_aside(path).map_err(|error| OpenError::of_io(folder.aside(), error))
+}
+
+fn open_checked(folder: &Folder, expected: Expected) -> Result<(sled::Db, Standing), Unsound> {
+    let db = open_patiently(folder)?;
+    folder.sync_all()?;
+    let standing = without_panic(|| expected.check(&db))??;
+    Ok((db, standing))
+}
+
+/// The folder is ours, so whoever has sled's file is on the way out: an engine that failed a moment ago, or a child
+/// that has not yet begun its own program.
+fn open_patiently(folder: &Folder) -> Result<sled::Db, Unsound> {
+    let mut tries = 0;
+    loop {
+        match without_panic(|| config(folder.data()).open())? {
+            Err(error) if is_locked(&error) && tries < LOCK_TRIES => {
                 tries += 1;
                 thread::sleep(LOCK_PAUSE);
             }
-            Err(error) => return Err(refused(folder, error)),
+            opened => return Ok(opened?),
         }
-    };
-    folder.sync_all().map_err(at_data)?;
-    Ok((db, notes))
+    }
 }
 
-/// Whether an error is one that sled words itself, not the operating system's: so it says that its lock is held.
-fn is_of_sled(error: &sled::Error) -> bool {
-    matches!(error, sled::Error::Io(error) if error.raw_os_error().is_none())
+/// Whether sled says that its lock is held. It words that itself, and the kind is its only such error's.
+fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.kind() == ErrorKind::Other && error.raw_os_error().is_none())
 }
 
-fn config(folder: &Folder) -> sled::Config {
+/// How sled is set up, in this folder.
+pub(crate) fn config(data: PathBuf) -> sled::Config {
     sled::Config::new()
-        .path(folder.data())
+        .path(data)
         .cache_capacity(CACHE_BYTES_MAX)
         // Every commit flushes; nothing is ever left for a timer.
         .flush_every_ms(None)
-}
-
-fn refused(folder: &Folder, error: sled::Error) -> OpenError {
-    let root = folder.root().to_owned();
-    match error {
-        sled::Error::Io(error) => OpenError::of_io(root, error),
-        sled::Error::Corruption { .. } => OpenError::Damaged { folder: root, source: error.into() },
-        sled::Error::CollectionNotFound(_)
-        | sled::Error::Unsupported(_)
-        | sled::Error::ReportableBug(_) => OpenError::of_trouble(root, error.into()),
-    }
 }

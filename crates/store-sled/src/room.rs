@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
+use store::Reserve;
 
 use crate::trouble::Trouble;
 
@@ -17,7 +18,7 @@ pub enum Room {
     /// anything is touched, and one on a disk that is mounted read-only as
     /// [`ReadOnly`](store::CommitError::ReadOnly). Reads go on meanwhile.
     Leave {
-        /// How much, in bytes.
+        /// How much, in bytes. A commit that may use the reserve has to leave half of it.
         bytes: u64,
     },
     /// All that there is: for what should rather be written than be safe to open again on a full disk.
@@ -26,8 +27,12 @@ pub enum Room {
 
 impl Room {
     /// Refuses a commit of this many bytes that the disk of `folder` has no room for.
-    pub(crate) fn check(self, folder: &Path, bytes: u64) -> Result<(), Trouble> {
-        let Self::Leave { bytes: left } = self else { return Ok(()) };
+    pub(crate) fn check(self, folder: &Path, bytes: u64, reserve: Reserve) -> Result<(), Trouble> {
+        let left = match (self, reserve) {
+            (Self::Leave { bytes }, Reserve::Kept) => bytes,
+            (Self::Leave { bytes }, Reserve::Used) => bytes / 2,
+            (Self::All, Reserve::Kept | Reserve::Used) => return Ok(()),
+        };
         let disk = statvfs(folder).map_err(std::io::Error::from)?;
         if disk.f_flag.contains(StatVfsMountFlags::RDONLY) {
             return Err(Trouble::ReadOnly);

@@ -3,33 +3,32 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::Duration;
 
 use store::{
     Batch, Change, CommitError, Document, Entry, Key, Landed, Prefix, ReadError, Revision,
 };
 
-use crate::folder::{Folder, Making, Note};
-use crate::open::{self, OpenError};
-use crate::record::{self, Assembly, Damaged, Head};
+use crate::damage::without_panic;
+use crate::flush::Flush;
+use crate::folder::{Folder, Making};
+use crate::mark::{self, Mark};
+use crate::note::Note;
+use crate::open::{self, OpenError, Opened};
+use crate::record::{self, About, Damaged};
 use crate::room::Room;
+use crate::standing::{self, Standing};
 use crate::trouble::Trouble;
-
-/// How long to wait for sled before looking whether it forgot to say that it failed.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An open engine whose memory is what is on the disk. After [`Failure::Doubtful`] it is not, and must go.
 #[derive(Debug)]
 pub(crate) struct Session {
+    // First, since it has hold of the engine too.
+    flush: Flush,
     db: sled::Db,
     // A descriptor of our own on sled's file, for the fsync that sled does not do.
     file: File,
-    last_revision: u64,
+    mark: Mark,
+    standing: Standing,
 }
 
 /// Why a call has no answer.
@@ -50,35 +49,45 @@ impl<E, T: Into<Trouble>> From<T> for Failure<E> {
 impl Session {
     pub(crate) fn open(folder: &Folder) -> Result<(Self, Vec<Note>), OpenError> {
         let making = folder.settle_schema()?;
-        let (db, notes) = open::open(folder)?;
+        let Opened { db, standing, mut notes } = open::open(folder, making)?;
         let path = folder.db();
         let file = File::open(&path).map_err(|error| OpenError::of_io(path, error))?;
-        let damaged = |source| OpenError::Damaged { folder: folder.root().to_owned(), source };
-        let last_revision = last_revision(&db).map_err(damaged)?;
-        let session = Self { db, file, last_revision };
-        if making == Making::BeingMade {
-            session.mark_made(folder)?;
-        } else if !session.db.contains_key(record::MADE_KEY).map_err(|e| damaged(e.into()))? {
-            return Err(damaged("it is empty, and was not when it was made".into()));
+        let at_mark = |error| OpenError::of_io(mark::path(folder.root()), error);
+        let mark = Mark::set(folder.root(), standing).map_err(at_mark)?;
+        let flush = Flush::watched(&db);
+        let flush = flush.map_err(|error| OpenError::of_io(folder.root().to_owned(), error))?;
+        let session = Self { flush, db, file, mark, standing };
+        match making {
+            Making::BeingMade => session.finish(folder, &record::MADE_KEY, &[])?,
+            Making::MadeBefore(from) => {
+                let standing = record::standing_value(standing);
+                session.finish(folder, &record::STANDING_KEY, &standing)?;
+                notes.push(Note::Upgraded { folder: folder.root().to_owned(), from });
+            }
+            Making::Made => {}
         }
         Ok((session, notes))
     }
 
-    /// Lands the mark that a store which was made has, and then says that it was made.
-    fn mark_made(&self, folder: &Folder) -> Result<(), OpenError> {
-        let mark = || -> Result<(), Trouble> {
-            self.db.insert(record::MADE_KEY, &[])?;
+    /// Lands the last that a store of the present schema has, and then says that it is one.
+    fn finish(&self, folder: &Folder, key: &[u8], value: &[u8]) -> Result<(), OpenError> {
+        let land = || -> Result<(), Trouble> {
+            self.db.insert(key, value)?;
             self.land(folder)
         };
-        mark().map_err(|trouble| OpenError::of_trouble(folder.root().to_owned(), trouble))?;
-        folder.write_schema(Making::Made)
+        land().map_err(|trouble| OpenError::of_trouble(folder.root().to_owned(), trouble))?;
+        folder.say_made()
     }
 
     /// Lets the engine go, whatever state it is in.
     pub(crate) fn close(self) {
+        let Self { flush, db, mark, .. } = self;
+        drop(flush);
         // sled unwraps a last sync of its own when it is dropped. It is right to be loud, but the disk's error was
         // answered already, or there is nothing left that it could concern.
-        catch_unwind(AssertUnwindSafe(|| drop(self))).ok();
+        without_panic(|| drop(db)).ok();
+        // What the mark says is true already; this is for a power cut soon after.
+        mark.sync().ok();
     }
 
     pub(crate) fn read(&self, key: &Key) -> Result<Option<Document>, Failure<ReadError>> {
@@ -105,13 +114,7 @@ impl Session {
     fn assemble(&self, key: &Key, head: &[u8]) -> Result<Document, Failure<ReadError>> {
         let damaged = |Damaged| Failure::Sound(ReadError::Damaged(key.to_string()));
         let head = record::head(head).map_err(damaged)?;
-        let mut assembly = Assembly::begin(head);
-        for number in record::part_numbers(head.length) {
-            let part = self.db.get(record::part_key(key, number))?;
-            let part = part.ok_or(Damaged).map_err(damaged)?;
-            assembly.add(&part).map_err(damaged)?;
-        }
-        assembly.finish().map_err(damaged)
+        standing::document(&self.db, key, head)?.map_err(damaged)
     }
 
     /// Checks, writes, and answers when it has landed.
@@ -121,40 +124,60 @@ impl Session {
         room: Room,
         batch: Batch,
     ) -> Result<Landed, Failure<CommitError>> {
-        let revision = NonZeroU64::MIN.saturating_add(self.last_revision);
-        let mut writes = Vec::new();
-        let mut revisions = BTreeMap::new();
-        let mut bytes = 0_u64;
+        let number = NonZeroU64::MIN.saturating_add(self.standing.revision);
+        let revision = Revision::new(number);
+        let reserve = batch.reserve();
+        let mut changes = Vec::new();
+        let mut standing = Standing { revision: number.get(), ..self.standing };
         for Entry { key, expect, change } in batch.into_entries() {
-            let before = self.db.get(record::head_key(&key))?;
-            let before = match &before {
-                Some(head) => Some(record::head(head).map_err(|Damaged| damaged(&key))?),
-                None => None,
-            };
-            let found = before.map(|head| head.revision);
+            let before = self.about(&key)?;
+            let found = before.map(|about| about.revision);
             if !expect.holds(found) {
                 let conflict = CommitError::Conflict { key, expected: expect, found };
                 return Err(Failure::Sound(conflict));
             }
-            if let Change::Put(put) = &change {
-                revisions.insert(key.clone(), Revision::new(revision));
-                bytes = bytes.saturating_add(u64::try_from(put.len()).unwrap_or(u64::MAX));
+            let after = match change {
+                Change::Put(bytes) => After::Document(About::of(revision, &bytes), bytes),
+                Change::Delete => After::Nothing,
+            };
+            let changed = Changed { key, before, after };
+            standing.sum = changed.sum(standing.sum);
+            changes.push(changed);
+        }
+        let (mut writes, mut revisions, mut bytes) = (Vec::new(), BTreeMap::new(), 0_u64);
+        for changed in changes {
+            if let After::Document(about, _) = &changed.after {
+                revisions.insert(changed.key.clone(), revision);
+                bytes = bytes.saturating_add(u64::try_from(about.length).unwrap_or(u64::MAX));
             }
-            write(&mut writes, Revision::new(revision), &key, before, &change);
+            changed.write(standing.sum, &mut writes);
         }
         if writes.is_empty() {
             return Ok(Landed::new(revisions));
         }
-        room.check(folder.root(), bytes).map_err(|trouble| Failure::Sound(trouble.into()))?;
-        self.apply(revision, writes)?;
+        let untouched = |trouble: Trouble| Failure::Sound(trouble.into());
+        room.check(folder.root(), bytes, reserve).map_err(untouched)?;
+        self.apply(standing, writes)?;
         self.land(folder)?;
-        self.last_revision = revision.get();
+        self.mark.advance(standing)?;
+        self.standing = standing;
         Ok(Landed::new(revisions))
     }
 
+    fn about(&self, key: &Key) -> Result<Option<About>, Failure<CommitError>> {
+        let Some(head) = self.db.get(record::head_key(key))? else { return Ok(None) };
+        match record::head(&head) {
+            Ok(head) => Ok(Some(head.about)),
+            Err(Damaged) => {
+                let error = ReadError::Damaged(key.to_string());
+                Err(Failure::Sound(CommitError::Failed(error.into())))
+            }
+        }
+    }
+
     /// Makes the writes of one commit whole. One put of one value is whole by itself, at half the cost of a
-    /// batch: its head holds the newest revision, so the count of revisions may stay behind.
-    fn apply(&self, revision: NonZeroU64, writes: Vec<Write>) -> Result<(), sled::Error> {
+    /// batch: its head says how the store stands then.
+    fn apply(&self, standing: Standing, writes: Vec<Write>) -> Result<(), sled::Error> {
         let mut writes = writes;
         if let [(key, Some(value))] = writes.as_mut_slice() {
             return self.db.insert(std::mem::take(key), std::mem::take(value)).map(drop);
@@ -166,90 +189,66 @@ impl Session {
                 None => batch.remove(key),
             }
         }
-        batch.insert(&record::LAST_REVISION_KEY, &revision.get().to_be_bytes());
+        batch.insert(&record::STANDING_KEY, record::standing_value(standing));
         self.db.apply_batch(batch)
     }
 
     /// Returns when everything that sled has in memory is on the disk.
     fn land(&self, folder: &Folder) -> Result<(), Trouble> {
-        self.flush()?;
-        self.file.sync_all()?;
+        self.flush.run(&self.db)?;
+        // The file's length comes with its data; when it was changed need not last.
+        self.file.sync_data()?;
         folder.sync_blobs()?;
         Ok(())
-    }
-
-    /// sled's flush, which can sleep for ever: its thread that writes the beginning of a batch does not wake it
-    /// when that write fails, and a failing disk may tell its error to that thread only. So the flush runs aside,
-    /// and is shaken when it takes long and sled has noted an error.
-    fn flush(&self) -> Result<(), sled::Error> {
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut flush = pin!(self.db.flush_async());
-        loop {
-            if let Poll::Ready(flushed) = flush.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return flushed.map(|_bytes| ());
-            }
-            thread::park_timeout(FLUSH_PATIENCE);
-            if self.db.context.global_error().is_err() {
-                // With its error known, a further flush returns at once, and wakes whoever waits.
-                self.db.flush().ok();
-            }
-        }
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 
 /// A value for a key of the tree, or its removal.
 type Write = (Vec<u8>, Option<Vec<u8>>);
 
-/// Adds to `writes` what makes one change whole: the new head and parts, and the removal of old ones.
-fn write(
-    writes: &mut Vec<Write>,
-    revision: Revision,
-    key: &Key,
-    before: Option<Head<'_>>,
-    change: &Change,
-) {
-    let parts_before = record::part_numbers(before.map_or(0, |head| head.length));
-    let mut parts = 0;
-    match change {
-        Change::Put(bytes) => {
-            let (head, rest) = record::cut(revision, bytes);
-            writes.push((record::head_key(key), Some(head)));
-            for (number, part) in (1..).zip(rest) {
-                writes.push((record::part_key(key, number), Some(part)));
-                parts = number;
-            }
+/// One change of a commit.
+struct Changed {
+    key: Key,
+    before: Option<About>,
+    after: After,
+}
+
+/// What there is under a key after a commit.
+enum After {
+    Document(About, Vec<u8>),
+    Nothing,
+}
+
+impl Changed {
+    /// Makes of the store's sum before the change that after it.
+    fn sum(&self, before: u64) -> u64 {
+        let share = |about: &About| about.fingerprint(&self.key);
+        let gone = before.wrapping_sub(self.before.as_ref().map_or(0, share));
+        match &self.after {
+            After::Document(about, _) => gone.wrapping_add(share(about)),
+            After::Nothing => gone,
         }
-        Change::Delete if before.is_some() => writes.push((record::head_key(key), None)),
-        Change::Delete => {}
     }
-    for number in parts_before.filter(|number| *number > parts) {
-        writes.push((record::part_key(key, number), None));
-    }
-}
 
-/// The newest revision that was ever given: of a document that is there, or counted when others went.
-fn last_revision(db: &sled::Db) -> Result<u64, store::Source> {
-    let damaged = |Damaged| "a document's head or the count of revisions is damaged";
-    let mut last = match db.get(record::LAST_REVISION_KEY)? {
-        Some(value) => record::last_revision(&value).map_err(damaged)?,
-        None => 0,
-    };
-    for found in db.scan_prefix(record::head_keys(&Prefix::all())) {
-        let (_, head) = found?;
-        last = last.max(record::head(&head).map_err(damaged)?.revision.get());
+    /// Adds what makes the change whole: the new head and parts, and the removal of old ones.
+    fn write(self, sum: u64, writes: &mut Vec<Write>) {
+        let Self { key, before, after } = self;
+        let parts_before = record::part_numbers(before.map_or(0, |about| about.length));
+        let mut parts = 0;
+        match after {
+            After::Document(about, bytes) => {
+                let (head, rest) = record::cut(about, sum, &bytes);
+                writes.push((record::head_key(&key), Some(head)));
+                for (number, part) in (1..).zip(rest) {
+                    writes.push((record::part_key(&key, number), Some(part)));
+                    parts = number;
+                }
+            }
+            After::Nothing if before.is_some() => writes.push((record::head_key(&key), None)),
+            After::Nothing => {}
+        }
+        for number in parts_before.filter(|number| *number > parts) {
+            writes.push((record::part_key(&key, number), None));
+        }
     }
-    Ok(last)
-}
-
-fn damaged(key: &Key) -> Failure<CommitError> {
-    let error = ReadError::Damaged(key.to_string());
-    Failure::Sound(CommitError::Failed(error.into()))
 }

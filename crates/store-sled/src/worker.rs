@@ -6,7 +6,9 @@ use store::{Batch, CommitError, Document, Key, Landed, Prefix, ReadError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Options;
-use crate::folder::{Folder, Note};
+use crate::damage::without_panic;
+use crate::folder::Folder;
+use crate::note::Note;
 use crate::open::OpenError;
 use crate::room::Room;
 use crate::session::{Failure, Session};
@@ -116,7 +118,9 @@ impl Engine {
             // Its notes have nobody to go to here; what was set aside stays to be found.
             State::Doubtful => Session::open(&self.place.folder).map_err(Trouble::from)?.0,
         };
-        let answered = call(&mut session, &self.place);
+        // On some damage sled panics, also long after it opened: with a page that it reads only now.
+        let answered = without_panic(|| call(&mut session, &self.place))
+            .unwrap_or_else(|damage| Err(Failure::Doubtful(Trouble::Other(damage.into()))));
         match answered {
             Err(Failure::Doubtful(trouble)) => {
                 session.close();

@@ -8,7 +8,7 @@ use store::{Batch, CommitError, Entry, Expect, Prefix, ReadError, Store};
 use store_sled::{Options, SledStore};
 use tempfile::TempDir;
 
-type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 #[tokio::test]
 async fn keeps_the_contract() -> Outcome {
@@ -67,6 +67,31 @@ async fn no_page_is_written_to_a_file_of_its_own() -> Outcome {
         assert_eq!(blobs(&folder)?, 0, "round {round}");
     }
     Ok(())
+}
+
+/// sled's threads are the process's: a store that took one of them to wait for another would wait for ever with many.
+#[tokio::test]
+async fn many_stores_of_one_process_land_at_once() -> Outcome {
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..24 {
+        all.spawn(async {
+            let folder = TempDir::new()?;
+            let store = SledStore::open(Options::new(folder.path())).await?.store;
+            for number in 0..20_u8 {
+                let put = Entry::put("a/b".parse()?, Expect::Any, vec![number; 100]);
+                store.commit(Batch::new(vec![put])?).await?;
+            }
+            store.close().await;
+            Outcome::Ok(())
+        });
+    }
+    let landed = async {
+        while let Some(landed) = all.join_next().await {
+            landed??;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), landed).await?
 }
 
 fn blobs(folder: &TempDir) -> std::io::Result<usize> {

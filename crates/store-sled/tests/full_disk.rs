@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use store::{Batch, CommitError, Entry, Expect, Key, Prefix, ReadError, Store};
+use store::{Batch, CommitError, Entry, Expect, Key, Prefix, ReadError, Reserve, Store};
 use store_sled::{OpenError, Options, Room, SledStore};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -74,6 +74,36 @@ async fn the_room_that_is_left_is_enough_to_open_again() -> Outcome {
     Ok(())
 }
 
+/// What is about a failure is written with the last room, and of that enough is left to open again.
+#[tokio::test]
+async fn what_may_use_the_reserve_lands_when_nothing_else_does() -> Outcome {
+    let Some(disk) = Disk::mount("16m")? else { return Ok(()) };
+    let options = Options { room: Room::Leave { bytes: 4 * MIB }, ..Options::new(disk.store()) };
+    let store = SledStore::open(options.clone()).await?.store;
+    let mut kept = Contents::new();
+    put(&store, &mut kept, 0, 1_000).await?;
+    disk.fill_but(7 * MIB / 2)?;
+    let refused = put(&store, &mut kept, 1, 100).await;
+    assert!(matches!(refused, Err(CommitError::Full)), "{refused:?}");
+    let mut number = 0;
+    loop {
+        let (key, value): (Key, _) = (format!("failure/{number}").parse()?, vec![7; 3_000]);
+        let entry = Entry::put(key.clone(), Expect::Any, value.clone());
+        let batch = Batch::new(vec![entry])?.with_reserve(Reserve::Used);
+        match timeout(PATIENCE, store.commit(batch)).await? {
+            Ok(_) => kept.insert(key, value),
+            Err(CommitError::Full) => break,
+            Err(error) => return Err(error.into()),
+        };
+        number += 1;
+    }
+    assert!(number > 20, "only {number} had room");
+    store.close().await;
+    let store = SledStore::open(options).await?.store;
+    assert_eq!(contents(&store).await?, kept);
+    Ok(())
+}
+
 /// With no room kept back, sled itself runs out of space in the middle of a commit.
 #[tokio::test]
 async fn a_commit_that_meets_the_end_of_the_disk_is_there_whole_or_not_at_all() -> Outcome {
@@ -122,6 +152,29 @@ async fn a_read_only_disk_is_said_to_be_one() -> Outcome {
     Ok(())
 }
 
+/// As a disk becomes whose journal fails: not by a mount, and not for those who ask whether it is mounted so.
+#[tokio::test]
+async fn a_disk_that_becomes_read_only_loses_nothing() -> Outcome {
+    let Some(disk) = Disk::mount_ext4()? else { return Ok(()) };
+    let store = SledStore::open(Options::new(disk.store())).await?.store;
+    let mut kept = Contents::new();
+    for number in 0..9 {
+        put(&store, &mut kept, number, 1_000).await?;
+    }
+    disk.remount("abort")?;
+    for _ in 0..3 {
+        let answer = put(&store, &mut kept, 1, 10).await;
+        assert!(matches!(answer, Err(CommitError::ReadOnly)), "{answer:?}");
+    }
+    store.close().await;
+    let opened = SledStore::open(Options::new(disk.store())).await;
+    assert!(matches!(opened, Err(OpenError::ReadOnly { .. })), "{opened:?}");
+    disk.mount_again()?;
+    let store = SledStore::open(Options::new(disk.store())).await?.store;
+    assert_eq!(contents(&store).await?, kept);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_full_disk_is_said_when_a_store_is_opened() -> Outcome {
     let Some(disk) = Disk::mount("16m")? else { return Ok(()) };
@@ -133,13 +186,13 @@ async fn a_full_disk_is_said_when_a_store_is_opened() -> Outcome {
     let filler = disk.fill()?;
     let opened = SledStore::open(Options::new(disk.store())).await;
     assert!(matches!(opened, Err(OpenError::Full { .. })), "{opened:?}");
-    let fresh = SledStore::open(Options::new(disk.0.path().join("another"))).await;
+    let fresh = SledStore::open(Options::new(disk.root().join("another"))).await;
     assert!(matches!(fresh, Err(OpenError::Full { .. })), "{fresh:?}");
 
     fs::remove_file(filler)?;
     let store = SledStore::open(Options::new(disk.store())).await?.store;
     assert_eq!(contents(&store).await?, kept);
-    let fresh = SledStore::open(Options::new(disk.0.path().join("another"))).await?.store;
+    let fresh = SledStore::open(Options::new(disk.root().join("another"))).await?.store;
     assert_eq!(contents(&fresh).await?, Contents::new());
     Ok(())
 }
@@ -207,30 +260,59 @@ impl Disk {
     /// `None`, said loudly, where mounting is not allowed.
     fn mount(size: &str) -> Outcome<Option<Self>> {
         let disk = Self(tempfile::tempdir()?);
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(disk.0.path())
-            .stderr(Stdio::null())
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Ok(Some(disk));
+        fs::create_dir(disk.root())?;
+        disk.mounted(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+    }
+
+    /// One with a journal, which can fail; in a file, for which a loop device is needed.
+    fn mount_ext4() -> Outcome<Option<Self>> {
+        let disk = Self(tempfile::tempdir()?);
+        fs::create_dir(disk.root())?;
+        File::create(disk.image())?.set_len(32 * MIB)?;
+        let made = Command::new("mkfs.ext4").arg("-q").arg(disk.image()).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return skipped("no mkfs.ext4");
         }
-        // Not through the test's captured output: whoever reads the run should see it.
-        writeln!(
-            std::io::stderr(),
-            "SKIPPED a test on a full disk: no right to mount a tmpfs here"
-        )?;
-        Ok(None)
+        let image = disk.image();
+        disk.mounted(&["-o", EXT4, image.to_str().ok_or("not text")?])
+    }
+
+    /// As after a restart of the machine.
+    fn mount_again(&self) -> Outcome {
+        let unmounted = Command::new("umount").arg(self.root()).status()?;
+        let mounted =
+            Command::new("mount").args(["-o", EXT4]).arg(self.image()).arg(self.root()).status()?;
+        if unmounted.success() && mounted.success() {
+            return Ok(());
+        }
+        Err(format!("umount: {unmounted}, mount: {mounted}").into())
+    }
+
+    fn mounted(self, what: &[&str]) -> Outcome<Option<Self>> {
+        let mut mount = Command::new("mount");
+        let status = mount.args(what).arg(self.root()).stderr(Stdio::null()).status();
+        if status.is_ok_and(|status| status.success()) {
+            return Ok(Some(self));
+        }
+        skipped("no right to mount, or no loop device")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("disk")
+    }
+
+    fn image(&self) -> PathBuf {
+        self.0.path().join("image")
     }
 
     fn remount(&self, how: &str) -> Outcome {
         let options = format!("remount,{how}");
-        let status = Command::new("mount").args(["-o", &options]).arg(self.0.path()).status()?;
+        let status = Command::new("mount").args(["-o", &options]).arg(self.root()).status()?;
         if status.success() { Ok(()) } else { Err(format!("{options}: {status}").into()) }
     }
 
     fn store(&self) -> PathBuf {
-        self.0.path().join("store")
+        self.root().join("store")
     }
 
     /// Takes all room there is.
@@ -259,14 +341,23 @@ impl Disk {
     }
 
     fn filler(&self) -> PathBuf {
-        self.0.path().join("filler")
+        self.root().join("filler")
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        unmount(self.0.path());
+        unmount(&self.root());
     }
+}
+
+/// How ext4 is mounted everywhere: when its journal fails it can only be read.
+const EXT4: &str = "loop,errors=remount-ro";
+
+fn skipped(why: &str) -> Outcome<Option<Disk>> {
+    // Not through the test's captured output: whoever reads the run should see it.
+    writeln!(std::io::stderr(), "SKIPPED a test on a disk of its own: {why} here")?;
+    Ok(None)
 }
 
 /// Lazily: a store that closes right now may still have its files open.

@@ -1,11 +1,12 @@
 //! A power cut on a simulated disk: every write that was synced is there, of every other each sector may be there
 //! or not. Whatever was acknowledged before the cut must be in the store, whole.
 //!
-//! The disk is made from the writer's own system calls: its writes to sled's file and when each sync of it returned.
+//! The disk is made from the writer's own system calls: its writes to sled's file and to the mark, and when each sync
+//! of them returned.
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[path = "child/model.rs"]
 mod model;
@@ -14,7 +15,7 @@ mod script;
 #[path = "child/trace.rs"]
 mod trace;
 
-use trace::{strace_is_here, trace};
+use trace::{Call, strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -25,7 +26,16 @@ const COMMITS: u64 = 30;
 /// What a disk writes whole.
 const SECTOR_BYTES: usize = 512;
 
-/// A change of sled's file, and where in the trace it had returned.
+/// A file as the simulated disk has it.
+struct OnDisk {
+    path: PathBuf,
+    /// The path as the trace writes it.
+    name: String,
+    synced: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+/// A change of a file, and where in the trace it had returned.
 struct Change {
     what: What,
     returned: usize,
@@ -36,6 +46,43 @@ enum What {
     Cut { length: usize },
 }
 
+impl OnDisk {
+    /// A file that a process before has closed, and synced.
+    fn closed(path: PathBuf) -> Outcome<Self> {
+        let name = hex(path.to_str().ok_or("a folder's name is not text")?);
+        Ok(Self { synced: fs::read(&path)?, unsynced: Vec::new(), path, name })
+    }
+
+    /// Follows one call, and answers whether it wrote to the file.
+    fn follow(&mut self, call: &Call) -> Outcome<bool> {
+        let what = if call.syncs(&self.name) {
+            let returned = |change: &mut Change| change.returned < call.began;
+            for change in self.unsynced.extract_if(.., returned) {
+                put(&mut self.synced, &change.what, || true);
+            }
+            return Ok(false);
+        } else if call.text.starts_with("ftruncate(") && call.text.contains(&self.name) {
+            parse_cut(&call.text)?
+        } else if call.writes(&self.name) {
+            parse_write(&call.text)?
+        } else {
+            return Ok(false);
+        };
+        let writes = matches!(what, What::Write { .. });
+        self.unsynced.push(Change { what, returned: call.returned });
+        Ok(writes)
+    }
+
+    /// What is in it after a cut: what was synced, and of the rest what the seed leaves.
+    fn after_cut(&self, seed: &mut u64) -> Vec<u8> {
+        let mut found = self.synced.clone();
+        for change in &self.unsynced {
+            put(&mut found, &change.what, || next(seed).is_multiple_of(2));
+        }
+        found
+    }
+}
+
 #[tokio::test]
 async fn a_power_cut_loses_no_acknowledged_write() -> Outcome {
     if !strace_is_here("a_power_cut_loses_no_acknowledged_write")? {
@@ -44,33 +91,24 @@ async fn a_power_cut_loses_no_acknowledged_write() -> Outcome {
     let folder = tempfile::tempdir()?;
     let root = folder.path().canonicalize()?.join("store");
     trace(&[], &root, 1, BEFORE)?;
-    let db = root.join("data/db");
-    let mut synced = fs::read(&db)?;
+    let mut db = OnDisk::closed(root.join("data/db"))?;
+    // It is set anew when the store is opened, to the same; then the trace has it under this name.
+    let mut mark = OnDisk::closed(root.join("mark"))?;
     let calls = trace(&["-xx", "-s", "2000000"], &root, BEFORE + 1, BEFORE + COMMITS)?;
-    let name = hex(db.to_str().ok_or("a folder's name is not text")?);
 
     let mut contents = model::Contents::new();
     for number in 1..=BEFORE {
         model::apply(&mut contents, number)?;
     }
-    let mut unsynced = Vec::new();
-    let mut acknowledged = BEFORE;
+    let (mut acknowledged, mut moved) = (BEFORE, 0);
     let mut seed = 1;
     for call in &calls {
-        if call.syncs(&name) {
-            let returned = |change: &mut Change| change.returned < call.began;
-            for change in unsynced.extract_if(.., returned) {
-                put(&mut synced, &change.what, || true);
-            }
-        } else if call.text.starts_with("ftruncate(") && call.text.contains(&name) {
-            let what = parse_cut(&call.text)?;
-            unsynced.push(Change { what, returned: call.returned });
-        } else if call.writes(&name) {
-            let what = parse_write(&call.text)?;
-            unsynced.push(Change { what, returned: call.returned });
+        let marks = mark.follow(call)?;
+        moved += u64::from(marks);
+        if db.follow(call)? || marks {
             // In the middle of a commit; before the first, sled is still opening.
             if acknowledged > BEFORE {
-                let found = cut(&root, &synced, &unsynced, &mut seed).await?;
+                let found = cut(&root, [&db, &mark], &mut seed).await?;
                 let mut next = contents.clone();
                 model::apply(&mut next, acknowledged + 1)?;
                 let right = found == contents || found == next;
@@ -79,28 +117,22 @@ async fn a_power_cut_loses_no_acknowledged_write() -> Outcome {
         } else if call.acknowledges() {
             acknowledged += 1;
             model::apply(&mut contents, acknowledged)?;
-            let found = cut(&root, &synced, &unsynced, &mut seed).await?;
+            let found = cut(&root, [&db, &mark], &mut seed).await?;
             assert!(found == contents, "{acknowledged} was acknowledged and lost");
         }
     }
-    assert_eq!(acknowledged, BEFORE + COMMITS);
+    assert_eq!((acknowledged, moved), (BEFORE + COMMITS, COMMITS));
     Ok(())
 }
 
-/// The store as it is found on a disk that has what was synced, and of the rest what the seed leaves.
-async fn cut(
-    root: &Path,
-    synced: &[u8],
-    unsynced: &[Change],
-    seed: &mut u64,
-) -> Outcome<model::Contents> {
-    let mut disk = synced.to_vec();
-    for change in unsynced {
-        put(&mut disk, &change.what, || next(seed).is_multiple_of(2));
-    }
-    let after = tempfile::tempdir()?;
+/// The store as it is found after a cut. It must open: neither file may make the other look damaged.
+async fn cut(root: &Path, disk: [&OnDisk; 2], seed: &mut u64) -> Outcome<model::Contents> {
+    // In memory where there is such a place, since many are opened.
+    let after = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     copy(root, after.path())?;
-    fs::write(after.path().join("data/db"), disk)?;
+    for file in disk {
+        fs::write(after.path().join(file.path.strip_prefix(root)?), file.after_cut(seed))?;
+    }
     model::read(after.path()).await
 }
 

@@ -13,5 +13,5 @@ pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix, SEGMENT_BYTES_MAX};
 pub use memory::{Disk, Failure, Fault, MemoryStore};
 pub use port::{
     Batch, BatchError, Change, CommitError, DOCUMENT_BYTES_MAX, Document, Entry, Expect, Landed,
-    ReadError, Revision, Source, Store,
+    ReadError, Reserve, Revision, Source, Store,
 };

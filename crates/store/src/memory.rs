@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::key::{Key, Prefix};
 use crate::port::{
-    Batch, Change, CommitError, Document, Entry, Landed, ReadError, Revision, Store,
+    Batch, Change, CommitError, Document, Entry, Landed, ReadError, Reserve, Revision, Store,
 };
 
 /// Documents in memory, for one process.
@@ -55,6 +55,8 @@ pub enum Disk {
     Writable,
     /// Every commit that changes something answers the failure, and nothing lands. Reads go on.
     Refusing(Failure),
+    /// Only the reserve is left: a commit that may not use it answers [`CommitError::Full`].
+    Low,
 }
 
 #[derive(Debug, Default)]
@@ -121,8 +123,10 @@ impl State {
         self.commits += 1;
         let fault = self.faults.remove(&self.commits);
         self.check(batch.entries())?;
-        if let Disk::Refusing(failure) = self.disk {
-            return Err(failure.into());
+        match (self.disk, batch.reserve()) {
+            (Disk::Refusing(failure), Reserve::Kept | Reserve::Used) => return Err(failure.into()),
+            (Disk::Low, Reserve::Kept) => return Err(CommitError::Full),
+            (Disk::Low, Reserve::Used) | (Disk::Writable, Reserve::Kept | Reserve::Used) => {}
         }
         let entries = batch.into_entries();
         match fault {

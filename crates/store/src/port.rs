@@ -163,7 +163,20 @@ impl Entry {
 /// Changes that are committed together. Holding one proves that no key stands in it twice and that no document
 /// is larger than [`DOCUMENT_BYTES_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch(Vec<Entry>);
+pub struct Batch {
+    entries: Vec<Entry>,
+    reserve: Reserve,
+}
+
+/// What becomes of the room that a store keeps back for bad times, where it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reserve {
+    /// It stays: without room beside it the commit is refused as [`CommitError::Full`].
+    #[default]
+    Kept,
+    /// The commit may use it: it is about a failure, and what follows from that cannot wait for room.
+    Used,
+}
 
 /// Why entries make no [`Batch`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -200,19 +213,31 @@ impl Batch {
                 return Err(BatchError::TooLarge { key, bytes });
             }
         }
-        Ok(Self(entries))
+        Ok(Self { entries, reserve: Reserve::Kept })
+    }
+
+    /// The same, with this to become of the reserve.
+    #[must_use]
+    pub fn with_reserve(self, reserve: Reserve) -> Self {
+        Self { reserve, ..self }
+    }
+
+    /// What may become of the reserve.
+    #[must_use]
+    pub fn reserve(&self) -> Reserve {
+        self.reserve
     }
 
     /// The entries, in the order they were given.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
-        &self.0
+        &self.entries
     }
 
     /// The entries themselves.
     #[must_use]
     pub fn into_entries(self) -> Vec<Entry> {
-        self.0
+        self.entries
     }
 }
 

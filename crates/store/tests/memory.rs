@@ -4,7 +4,8 @@ use std::error::Error;
 
 use store::contract;
 use store::{
-    Batch, CommitError, Disk, Entry, Expect, Failure, Fault, Key, MemoryStore, Prefix, Store,
+    Batch, CommitError, Disk, Entry, Expect, Failure, Fault, Key, MemoryStore, Prefix, Reserve,
+    Store,
 };
 
 type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
@@ -87,6 +88,16 @@ async fn a_full_disk_refuses_until_there_is_room_and_can_be_read() -> Outcome {
     store.set_disk(Disk::Writable);
     store.commit(three("after")?).await?;
     assert_eq!(store.scan(&Prefix::all()).await?.len(), 6);
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_a_low_disk_only_what_may_use_the_reserve_lands() -> Outcome {
+    let store = MemoryStore::new();
+    store.set_disk(Disk::Low);
+    assert!(matches!(store.commit(three("kept")?).await, Err(CommitError::Full)));
+    store.commit(three("used")?.with_reserve(Reserve::Used)).await?;
+    assert_eq!(store.scan(&Prefix::all()).await?.len(), 3);
     Ok(())
 }
 

@@ -53,11 +53,27 @@ const PURE: &[External] = &[
 const PURE_DIRECT: &[(&str, &[&str])] = &[
     ("names", &["serde", "thiserror"]),
     ("gate-judge", &["chrono", "hashbrown", "serde", "thiserror"]),
+    ("toml-fields", &["serde", "thiserror", "toml"]),
     ("conditions", &["chrono", "serde", "thiserror"]),
-    ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror", "toml"]),
+    ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror"]),
     ("wire", &["chrono", "serde", "serde_json", "thiserror"]),
     ("controller-core", &["chrono", "serde", "serde_json", "thiserror"]),
     ("agent-core", &["chrono", "serde", "thiserror"]),
+];
+
+/// What a program for users may name.
+const PROGRAM: &[External] = &[
+    external("chrono", &["alloc", "serde", "std"]),
+    external("clap", &["default", "derive", "env"]),
+    // `termios` tells how wide the terminal is, `time` reads a clock that nobody sets.
+    external("rustix", &["std", "process", "fs", "termios", "time"]),
+    external("serde", &["alloc", "derive"]),
+    external("serde_json", &["alloc", "std"]),
+    external("sha2", &[]),
+    external("tar", &[]),
+    external("tempfile", &["default"]),
+    external("thiserror", &[]),
+    external("tokio", &["io-util", "macros", "net", "rt-multi-thread", "signal", "sync", "time"]),
 ];
 
 /// What the crates of the other layers may name in their own `Cargo.toml`.
@@ -77,11 +93,11 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         &[
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
-            // A shim waits for descriptors (`event`), gives its own away (`stdio`), and asks a socket who is at its other
+            // A shim waits for descriptors (`event`), gives its own away (`stdio`) and its memory back (`mm`), and asks a socket who is at its other
             // end (`net`); `param` says how long a clock tick is.
             external(
                 "rustix",
-                &["std", "process", "fs", "event", "net", "param", "rand", "stdio", "time"],
+                &["std", "process", "fs", "event", "mm", "net", "param", "rand", "stdio", "time"],
             ),
             external("serde", &["alloc", "derive"]),
             external("serde_json", &["alloc", "std"]),
@@ -103,27 +119,21 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         ],
     ),
     (
-        Layer::Binary,
+        Layer::Surface,
         &[
-            external("chrono", &["alloc", "serde", "std"]),
+            external("chrono", &["alloc", "serde"]),
             external("clap", &["default", "derive", "env"]),
-            // `termios` tells how wide the terminal is, `time` reads a clock that nobody sets.
-            external("rustix", &["std", "process", "fs", "termios", "time"]),
             external("serde", &["alloc", "derive"]),
             external("serde_json", &["alloc", "std"]),
-            external("sha2", &[]),
-            external("tar", &[]),
-            external("tempfile", &["default"]),
             external("thiserror", &[]),
-            external(
-                "tokio",
-                &["io-util", "macros", "net", "rt-multi-thread", "signal", "sync", "time"],
-            ),
         ],
     ),
+    (Layer::Carried, PROGRAM),
+    (Layer::Binary, PROGRAM),
     (
         Layer::Development,
         &[
+            external("rustix", &["std", "process", "fs"]),
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
             external("serde", &["alloc", "derive", "std"]),

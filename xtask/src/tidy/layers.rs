@@ -20,6 +20,10 @@ pub(super) enum Layer {
     Adapter,
     /// Gathers facts, runs a core, carries out its actions.
     Shell,
+    /// What programs for users have in common: how they speak and end.
+    Surface,
+    /// A program for users that another program for users can carry in its own image.
+    Carried,
     /// A program for users: flags and wiring.
     Binary,
     /// For development only; no program for users contains it.
@@ -58,8 +62,9 @@ pub(super) struct Crate {
 const CRATES: &[Crate] = &[
     row("names", Layer::Base, Library::Alloc, &[]),
     row("gate-judge", Layer::Base, Library::Alloc, &[]),
+    row("toml-fields", Layer::Base, Library::Std, &[]),
     row("conditions", Layer::Model, Library::Alloc, &["names"]),
-    row("inventory", Layer::Model, Library::Std, &["names", "gate-judge"]),
+    row("inventory", Layer::Model, Library::Std, &["names", "gate-judge", "toml-fields"]),
     row("wire", Layer::Wire, Library::Std, &["names", "inventory"]),
     row(
         "controller-core",
@@ -71,6 +76,7 @@ const CRATES: &[Crate] = &[
     row("bus", Layer::Port, Library::Std, &[]),
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
+    row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store"]),
     row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
@@ -94,7 +100,27 @@ const CRATES: &[Crate] = &[
         Library::Std,
         &["names", "inventory", "wire", "agent-core", "bus", "store", "host"],
     ),
-    row("controller", Layer::Binary, Library::Std, EVERYTHING_BUT_PROGRAMS),
+    row("terminal", Layer::Surface, Library::Std, &["wire"]),
+    row(
+        "node-agent",
+        Layer::Carried,
+        Library::Std,
+        &[
+            "names",
+            "inventory",
+            "toml-fields",
+            "wire",
+            "store",
+            "host",
+            "store-sled",
+            "bus-socket",
+            "machine-os",
+            "agent-shell",
+            "terminal",
+        ],
+    ),
+    row("controller", Layer::Binary, Library::Std, EVERYTHING_A_PROGRAM_IS_OF),
+    row("program-test", Layer::Development, Library::Std, &[]),
     row(
         "vector-replay",
         Layer::Development,
@@ -105,9 +131,10 @@ const CRATES: &[Crate] = &[
 ];
 
 /// What a program for users is wired from.
-const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
+const EVERYTHING_A_PROGRAM_IS_OF: &[&str] = &[
     "names",
     "gate-judge",
+    "toml-fields",
     "conditions",
     "inventory",
     "wire",
@@ -116,10 +143,13 @@ const EVERYTHING_BUT_PROGRAMS: &[&str] = &[
     "bus",
     "store",
     "host",
+    "bus-socket",
     "store-sled",
     "machine-os",
     "controller-shell",
     "agent-shell",
+    "terminal",
+    "node-agent",
 ];
 
 const fn row(
@@ -193,7 +223,7 @@ fn may_use(row: &Crate, dependency: &Dependency) -> bool {
             | Layer::Core
             | Layer::Port
             | Layer::Adapter => !row.layer.is_pure(),
-            Layer::Shell | Layer::Binary | Layer::Chores => false,
+            Layer::Shell | Layer::Surface | Layer::Carried | Layer::Binary | Layer::Chores => false,
             Layer::Development => true,
         })
     };

@@ -17,7 +17,7 @@ use super::MANIFEST;
 use crate::failure::Failure;
 
 /// What a file that is not whole yet begins with; no digest does.
-const NEW: &str = ".new-";
+pub(crate) const NEW: &str = ".new-";
 
 /// A packed folder that has no place among the artifacts yet; dropped, it leaves nothing.
 #[derive(Debug)]
@@ -66,17 +66,6 @@ impl Packed {
         place().map_err(|error: io::Error| not_kept(&self.artifacts, &error))?;
         Ok(self.artifact)
     }
-}
-
-/// Removes what packing that was killed has left among the artifacts.
-pub(crate) fn sweep(artifacts: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(artifacts)? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes()) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 fn not_kept(artifacts: &Path, error: &io::Error) -> Failure {
@@ -337,14 +326,5 @@ mod tests {
         let failure = pack(folders.source.path(), &"hello".parse().unwrap(), &artifacts);
         let failure = failure.unwrap_err();
         assert!(failure.message.contains("own folder is in it"), "{failure:?}");
-    }
-
-    #[test]
-    fn what_a_killed_packing_left_is_swept() {
-        let folders = Folders::new(&FILES);
-        let placed = folders.pack().unwrap().place().unwrap();
-        fs::write(folders.artifacts.path().join(".new-abc"), "half").unwrap();
-        sweep(folders.artifacts.path()).unwrap();
-        assert_eq!(folders.kept(), [placed.digest.to_string()]);
     }
 }

@@ -1,52 +1,53 @@
-//! A controller and the agents of a few machines, all in this process, over a bus in this process.
+//! A fleet on this box: a controller in this process, each machine's agent in one of its own, and a bus between them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
     path::PathBuf,
     time::Duration,
 };
 
-use agent_shell::{Ending, Incarnation, RunError};
 use bus::InProcessBus;
+use bus_socket::{BindError, SocketServer};
 use controller_shell::{Controller, Gone, Handle};
 use inventory::Machine;
-use machine_os::{OsConfig, OsHost};
 use names::MachineName;
 use store_sled::{OpenError, Options, SledStore};
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tokio::{task::JoinHandle, time::timeout};
 use wire::api::{Answer, Ask};
 
-use super::home::Home;
+use super::{agents::Agents, home::Home};
 use crate::{
-    SHIM,
+    artifacts::{self, Tidying},
     clock::{self, MachineClock},
     failure::{Failure, FailureKind, chain},
     ids::Ulids,
     output::Output,
 };
 
-/// How often a machine says how it stands when nothing changes. A gate's pass wants a newer word than the pass before, so
-/// this is what a quick gate waits for.
-const STATEMENT_EVERY: Duration = Duration::from_millis(500);
-
 /// How often time alone is reason enough for the controller to look at everything.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long the controller may take to finish what it does, and the machines to stop what they run. What is left then
+/// How long the controller may take to finish what it does, and the agents to stop what they run. What is left then
 /// ends as an orphan.
 const STOPPING_MAX: Duration = Duration::from_secs(30);
-
-/// How long workloads go on without their fleet: long enough to start a kept one again, which takes them over, and too short
-/// to be a nuisance. With a temporary fleet's folder they end at once.
-const ORPHAN_AFTER: Duration = Duration::from_secs(60);
 
 /// A running fleet. Dropped, it has crashed: what it runs are orphans, and nothing is said.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     controller: Controller,
-    agents: JoinSet<(MachineName, Result<(), RunError>)>,
-    stop: watch::Sender<bool>,
+    agents: Agents,
+    serving: Serving,
+    _tidying: Tidying,
+}
+
+/// The bus, served to other processes until this is dropped.
+#[derive(Debug)]
+struct Serving(JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Fleet {
@@ -54,58 +55,19 @@ impl Fleet {
     pub(crate) async fn start(home: &Home, output: &Output) -> Result<Self, Failure> {
         let bus = InProcessBus::new();
         let store = open_store(home.folder.store(), output).await?;
-        // One for all agents: sled's threads are the process's, and many stores that land at once would wait for each other
-        // for ever. It is opened before any process is started, since one that is just starting holds every lock too.
-        let agents_store = open_store(home.folder.agents_store(), output).await?;
+        let server = SocketServer::bind(home.folder.bus(), bus.clone()).await.map_err(no_bus)?;
         let config = controller_shell::Config { tick: TICK, ..Default::default() };
         let read = |error| Failure::because("the kernel does not say which boot this is", &error);
         let clock = MachineClock::new().map_err(read)?;
         let ids = Ulids::new().map_err(|error| Failure::because("no ids can be drawn", &error))?;
-        let controller = Controller::start(config, store, bus.clone(), clock, ids).await;
+        let tidying = artifacts::keep_tidy(home.folder.artifacts(), store.clone());
+        let controller = Controller::start(config, store, bus, clock, ids).await;
         let controller = controller
             .map_err(|error| Failure::because("the controller does not start", &error))?;
         enroll(&controller.handle(), &home.machines).await?;
-        let (stop, stopped) = watch::channel(false);
-        let mut fleet = Self { controller, agents: JoinSet::new(), stop };
-        for machine in &home.machines {
-            fleet.start_agent(home, machine, bus.clone(), agents_store.clone(), stopped.clone())?;
-        }
-        Ok(fleet)
-    }
-
-    fn start_agent(
-        &mut self,
-        home: &Home,
-        machine: &MachineName,
-        bus: InProcessBus,
-        store: SledStore,
-        mut stopped: watch::Receiver<bool>,
-    ) -> Result<(), Failure> {
-        let root = home.folder.machine(machine);
-        let shim = vec![home.folder.image().into_os_string(), OsString::from(SHIM)];
-        let orphan_after = Some(ORPHAN_AFTER);
-        let artifacts = home.folder.artifacts();
-        let config = OsConfig { root, artifacts, shim, path: None, orphan_after };
-        let host = OsHost::open(config)
-            .map_err(|error| Failure::because(format!("{machine} does not start"), &error))?;
-        let incarnation = machine_os::draw()
-            .map(Incarnation)
-            .map_err(|error| Failure::because("no randomness can be drawn", &error))?;
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let config = agent_shell::Config {
-            statement_every: STATEMENT_EVERY,
-            ..agent_shell::Config::new(machine.clone(), version, incarnation)
-        };
-        let machine = machine.clone();
-        self.agents.spawn(async move {
-            let shutdown = async move {
-                // A fleet that is gone wants its agents gone.
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-                Ending::Stop
-            };
-            (machine, agent_shell::run(config, bus, store, host, shutdown).await)
-        });
-        Ok(())
+        let serving = Serving(tokio::spawn(server.serve()));
+        let agents = Agents::start(home, *output)?;
+        Ok(Self { controller, agents, serving, _tidying: tidying })
     }
 
     /// Where requests go in.
@@ -113,29 +75,26 @@ impl Fleet {
         self.controller.handle()
     }
 
-    /// Waits until an agent ends although nobody asked it to, and says why.
+    /// Waits until an agent does not stay up, and says why.
     pub(crate) async fn broken(&mut self) -> Failure {
-        match self.agents.join_next().await {
-            Some(Ok((machine, Err(error)))) => {
-                Failure::because(format!("the agent of {machine} ended"), &error)
-            }
-            Some(Ok((machine, Ok(())))) => Failure::failed(format!("the agent of {machine} ended")),
-            Some(Err(error)) => Failure::because("an agent broke off", &error),
-            None => std::future::pending().await,
-        }
+        self.agents.broken().await
     }
 
     /// Stops it: the controller first, so that nobody judges machines that are being stopped.
-    pub(crate) async fn stop(mut self) {
+    pub(crate) async fn stop(self) {
+        let Self { controller, agents, serving, _tidying } = self;
         let all = async {
-            self.controller.stop().await;
-            // Where no agent listens, none is left to be stopped.
-            let _ = self.stop.send(true);
-            while self.agents.join_next().await.is_some() {}
+            controller.stop().await;
+            agents.stop().await;
         };
         // Whatever is late ends as an orphan.
         let _ = timeout(STOPPING_MAX, all).await;
+        drop(serving);
     }
+}
+
+fn no_bus(error: BindError) -> Failure {
+    Failure::because("the agents have no bus to talk over", &error)
 }
 
 async fn open_store(folder: PathBuf, output: &Output) -> Result<SledStore, Failure> {

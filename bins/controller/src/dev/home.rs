@@ -1,7 +1,8 @@
 //! Where a fleet lives: a folder that is kept, or one that goes with it.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
@@ -10,7 +11,6 @@ use names::MachineName;
 
 use super::ending::remove;
 use crate::{
-    builds,
     failure::{Failure, FailureKind},
     folder::{Folder, FolderLock, LastStarted, SOCKET},
     surroundings::Surroundings,
@@ -25,6 +25,8 @@ pub(crate) struct Home {
     pub(crate) folder: Folder,
     /// By the numbers in their names.
     pub(crate) machines: Vec<MachineName>,
+    /// What was damaged in the folder and was put right.
+    pub(crate) notes: Vec<String>,
     stay: Stay,
     last_started: Option<LastStarted>,
     _lock: FolderLock,
@@ -51,10 +53,13 @@ impl Home {
         };
         let folder = Folder::create(&path)?;
         let lock = folder.lock()?;
-        let machines = machines_of(&folder, machines)?;
+        folder.has_its_store()?;
+        let mut notes = Vec::new();
+        let machines = machines_of(&folder, machines, &mut notes)?;
         let home = Self {
             folder,
             machines,
+            notes,
             stay,
             last_started: LastStarted::at(surroundings),
             _lock: lock,
@@ -67,7 +72,6 @@ impl Home {
     fn furnish(&self) -> Result<(), Failure> {
         let folder = &self.folder;
         let furnish = || -> io::Result<()> {
-            builds::sweep(&folder.artifacts())?;
             let image = std::env::current_exe()?;
             let new = folder.image().with_extension("new");
             remove(&new)?;
@@ -116,18 +120,31 @@ fn temporary() -> Result<PathBuf, Failure> {
 }
 
 /// The machines of the fleet. How many they are is kept before the first is made, so that no crash leaves fewer.
-fn machines_of(folder: &Folder, asked: Option<u16>) -> Result<Vec<MachineName>, Failure> {
+fn machines_of(
+    folder: &Folder,
+    asked: Option<u16>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<MachineName>, Failure> {
     let path = folder.path().join("fleet");
     let failure = |error: &io::Error| {
         Failure::because(format!("{} does not say how large the fleet is", path.display()), error)
     };
-    let kept = match fs::read_to_string(&path) {
-        Ok(text) => {
-            let number = text.trim().parse::<u16>();
-            Some(number.map_err(|error| failure(&io::Error::other(error)))?)
-        }
+    let kept = match fs::read(&path) {
+        Ok(text) => std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => None,
         Err(error) => return Err(failure(&error)),
+    };
+    if kept.is_none() && path.exists() {
+        let damaged = path.with_extension("damaged");
+        remove(&damaged).and_then(|()| fs::rename(&path, &damaged)).map_err(|e| failure(&e))?;
+        let (path, damaged) = (path.display(), damaged.display());
+        notes.push(format!("{path} was damaged; it was set aside as {damaged} and written anew"));
+    }
+    // Where the number is lost, the machines' folders tell it.
+    let kept = match kept {
+        Some(kept) => Some(kept),
+        None => numbers_of_machines(folder).map_err(|error| failure(&error))?.into_iter().max(),
     };
     let number = match (asked, kept) {
         (Some(asked), Some(kept)) if asked < kept => {
@@ -140,16 +157,31 @@ fn machines_of(folder: &Folder, asked: Option<u16>) -> Result<Vec<MachineName>, 
         (None, Some(kept)) => kept,
         (None, None) => MACHINES,
     };
-    if kept != Some(number) {
-        let new = path.with_extension("new");
-        fs::write(&new, format!("{number}\n"))
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|error| failure(&error))?;
-    }
+    keep(&path, number).map_err(|error| failure(&error))?;
     let names = (1..=number).map(|number| MachineName::new(format!("box-{number}")));
     names
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::because("a machine has no name", &error))
+}
+
+/// Writes the number whole, also when the power is cut.
+fn keep(path: &Path, number: u16) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    writeln!(file, "{number}")?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+/// The numbers of the machines that have folders.
+fn numbers_of_machines(folder: &Folder) -> io::Result<Vec<u16>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder.machines())? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("box-"));
+        numbers.extend(number.and_then(|number| number.parse::<u16>().ok()));
+    }
+    Ok(numbers)
 }
 
 #[cfg(test)]
@@ -187,7 +219,35 @@ mod tests {
         assert_eq!(size(Some(4)), Ok(4));
         assert_eq!(size(None), Ok(4));
         assert_eq!(size(Some(3)).unwrap_err().kind, FailureKind::Usage);
-        fs::write(dir.path().join("fleet"), "many").unwrap();
-        assert!(size(None).unwrap_err().message.contains("how large the fleet is"));
+    }
+
+    #[test]
+    fn a_fleet_whose_size_was_lost_has_as_many_machines_as_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = || {
+            let home = Home::make(Some(dir.path()), None, &nowhere()).unwrap();
+            (home.machines.len(), home.notes.clone())
+        };
+        assert_eq!(made(), (3, Vec::new()));
+        fs::create_dir_all(dir.path().join("store")).unwrap();
+        fs::write(dir.path().join("store/schema"), "").unwrap();
+        for name in ["box-1", "box-5", "box-x", "other"] {
+            fs::create_dir_all(dir.path().join("machines").join(name)).unwrap();
+        }
+        let file = dir.path().join("fleet");
+        let damages: [fn(&Path) -> io::Result<()>; 4] = [
+            |file| fs::write(file, "many"),
+            |file| fs::write(file, b"\xff\0\n"),
+            |file| fs::write(file, ""),
+            |file| fs::remove_file(file).and_then(|()| fs::create_dir(file)),
+        ];
+        for damage in damages {
+            damage(&file).unwrap();
+            let (machines, notes) = made();
+            assert!(machines == 5 && notes[0].contains("fleet was damaged"), "{notes:?}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "5\n");
+        }
+        fs::remove_file(&file).unwrap();
+        assert_eq!(made(), (5, Vec::new()));
     }
 }

@@ -1,12 +1,9 @@
 //! Machines, with a row for each thing they run.
 
 use chrono::{DateTime, Utc};
-use wire::{
-    ResourceState,
-    api::{MachineState, MachineView, ResourceView},
-};
+use wire::api::{MachineState, MachineView, ResourceView};
 
-use super::{age, one_line};
+use super::{age, health, one_line};
 use crate::{
     paint::{Paint, Tone},
     table::{Cell, Table},
@@ -41,16 +38,6 @@ fn standing(state: MachineState) -> (Tone, &'static str) {
     }
 }
 
-/// How a resource stands, in a word and its tone.
-pub(crate) fn health(state: ResourceState) -> Tone {
-    match state {
-        ResourceState::Starting => Tone::Busy,
-        ResourceState::Healthy => Tone::Good,
-        ResourceState::Unhealthy | ResourceState::Failed => Tone::Bad,
-        ResourceState::Stopped => Tone::Faint,
-    }
-}
-
 /// The number of its declaration, and of the one it should hold where that is another.
 fn holds(machine: &MachineView) -> Cell {
     match (machine.holds, machine.declared) {
@@ -63,7 +50,7 @@ fn holds(machine: &MachineView) -> Cell {
 }
 
 fn resource(view: &ResourceView) -> [Cell; 5] {
-    let health = match view.restarts {
+    let stands = match view.restarts {
         0 => view.state.to_string(),
         restarts => format!("{} ({})", view.state, super::count(restarts as usize, "restart")),
     };
@@ -74,7 +61,7 @@ fn resource(view: &ResourceView) -> [Cell; 5] {
     [
         Cell::plain(format!("{}/{}", view.instance, view.resource)),
         Cell::plain(build),
-        Cell::new(self::health(view.state), health),
+        Cell::new(health(view.state), stands),
         Cell::known(view.address),
         Cell::plain(view.why.as_deref().map_or_else(String::new, one_line)),
     ]

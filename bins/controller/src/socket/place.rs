@@ -3,7 +3,13 @@
 use std::{
     fs::{self, Permissions},
     io::{self, ErrorKind},
-    os::{fd::AsRawFd, fd::OwnedFd, unix::fs::PermissionsExt, unix::net::UnixListener},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{
+            fs::{FileTypeExt, MetadataExt, PermissionsExt},
+            net::UnixListener,
+        },
+    },
     path::PathBuf,
 };
 
@@ -57,6 +63,22 @@ pub(crate) fn bind(folder: &Folder) -> Result<UnixListener, BindError> {
     fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     fs::rename(&new, &socket)?;
     Ok(listener)
+}
+
+/// Which socket it is: another under the same name is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    /// Of the folder's socket; none where there is nothing, or something else.
+    pub(crate) fn now(folder: &Folder) -> Option<Self> {
+        let found = fs::symlink_metadata(folder.path().join(SOCKET)).ok()?;
+        let socket = Self { device: found.dev(), number: found.ino() };
+        found.file_type().is_socket().then_some(socket)
+    }
 }
 
 /// Takes the socket away.

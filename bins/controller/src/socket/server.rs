@@ -7,14 +7,14 @@ use tokio::{
     net::{UnixListener, UnixStream},
     sync::Semaphore,
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{interval, sleep, timeout},
 };
 use wire::api::{Answer, Ask, Refusal, RefusalKind};
 
 use super::{
     line::{self, LineError, REQUEST_BYTES_MAX, Reply, Request},
     peer::Sender,
-    place::{self, BindError},
+    place::{self, BindError, Identity},
 };
 use crate::{
     failure::{Failure, FailureKind, chain},
@@ -37,10 +37,13 @@ struct Patience {
 const PATIENCE: Patience =
     Patience { idle: Duration::from_secs(30), write: Duration::from_secs(30) };
 
+/// How often to look whether the socket is still there: whoever deletes it would otherwise have to restart the controller.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// Listens for requests. Dropped, it is gone, and the socket with it.
 #[derive(Debug)]
 pub(crate) struct Server {
-    listener: UnixListener,
+    listening: Listening,
     folder: Folder,
     patience: Patience,
 }
@@ -56,13 +59,8 @@ impl Server {
             BindError::Taken => failure(&error, FailureKind::Refused),
             BindError::Io(_) => failure(&error, FailureKind::Failed),
         })?;
-        // Made before anything that can fail, so that a failure takes the socket away again.
-        let listen = || -> io::Result<UnixListener> {
-            listener.set_nonblocking(true)?;
-            UnixListener::from_std(listener)
-        };
-        match listen() {
-            Ok(listener) => Ok(Self { listener, folder: folder.clone(), patience: PATIENCE }),
+        match Listening::on(listener, folder) {
+            Ok(listening) => Ok(Self { listening, folder: folder.clone(), patience: PATIENCE }),
             Err(error) => {
                 // The failure that is told is the one that came first.
                 let _ = place::remove(folder);
@@ -79,9 +77,20 @@ impl Server {
     {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut connections = JoinSet::new();
+        let mut looks = interval(LOOK_EVERY);
+        let mut anew = None;
         loop {
             while connections.try_join_next().is_some() {}
-            let Ok((stream, _)) = self.listener.accept().await else {
+            let listening = anew.as_ref().unwrap_or(&self.listening);
+            let accepted = tokio::select! {
+                accepted = listening.listener.accept() => accepted,
+                _ = looks.tick() => {
+                    // Where it cannot be made again now, it is tried again.
+                    anew = listening.again(&self.folder).or(anew);
+                    continue;
+                }
+            };
+            let Ok((stream, _)) = accepted else {
                 // Out of descriptors, say: those who have one finish and give theirs back.
                 sleep(Duration::from_millis(100)).await;
                 continue;
@@ -102,6 +111,30 @@ impl Server {
                 drop(place);
             });
         }
+    }
+}
+
+/// A socket that is listened on.
+#[derive(Debug)]
+struct Listening {
+    listener: UnixListener,
+    identity: Option<Identity>,
+}
+
+impl Listening {
+    fn on(listener: std::os::unix::net::UnixListener, folder: &Folder) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(listener)?;
+        Ok(Self { listener, identity: Identity::now(folder) })
+    }
+
+    /// Listens anew, if the socket is gone or is another's rest.
+    fn again(&self, folder: &Folder) -> Option<Self> {
+        let now = Identity::now(folder);
+        if now.is_some() && now == self.identity {
+            return None;
+        }
+        Self::on(place::bind(folder).ok()?, folder).ok()
     }
 }
 
@@ -241,6 +274,30 @@ mod tests {
             Client::connect(&running.folder).await.unwrap().machines().await,
             Ok(Vec::new())
         );
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_was_deleted_or_replaced_is_made_again() {
+        let running = start(PATIENCE);
+        let mut before = Client::connect(&running.folder).await.unwrap();
+        let socket = running.folder.path().join(SOCKET);
+        let damages: [fn(&std::path::Path) -> io::Result<()>; 2] =
+            [|_| Ok(()), |socket| std::fs::write(socket, "no socket")];
+        for damage in damages {
+            std::fs::remove_file(&socket).unwrap();
+            damage(&socket).unwrap();
+            let answered = async {
+                loop {
+                    match Client::connect(&running.folder).await {
+                        Ok(mut client) => return client.machines().await,
+                        Err(_) => sleep(Duration::from_millis(20)).await,
+                    }
+                }
+            };
+            let answered = timeout(Duration::from_secs(30), answered).await;
+            assert_eq!(answered.unwrap(), Ok(Vec::new()));
+        }
+        assert_eq!(before.machines().await, Ok(Vec::new()), "who was connected still is");
     }
 
     #[tokio::test]

@@ -192,7 +192,7 @@ fn a_store_of_another_schema_is_left_alone() -> Outcome {
     let ours = fs::read(&schema)?;
     fs::write(&schema, "bellwether store 99\n")?;
     let refused = finished(place.of_fleet(&["dev", "--exit"]))?;
-    refused.failed(1, &["is of another kind", "bellwether store 99", "restore a backup"])?;
+    refused.failed(1, &["store/schema says \"bellwether store 99\"", "restore a backup"])?;
     place.nothing_is_left()?;
     assert_eq!(fs::read(&schema)?, b"bellwether store 99\n");
 

@@ -1,4 +1,4 @@
-//! A disk that fills up under a running fleet.
+//! A disk that fills up under a running fleet, and one that can only be read any more.
 
 use std::{
     fs::{self, File},
@@ -16,16 +16,33 @@ struct Disk(PathBuf);
 impl Disk {
     /// None, said loudly, where mounting is not allowed.
     fn mount(at: &Path) -> Outcome<Option<Self>> {
+        Self::mounted(at, &["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
+    }
+
+    /// One with a journal, which can fail; in a file, for which a loop device is needed.
+    fn mount_ext4(at: &Path, image: &Path) -> Outcome<Option<Self>> {
+        File::create(image)?.set_len(128 * 1024 * 1024)?;
+        let made = Command::new("mkfs.ext4").arg("-q").arg(image).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return skipped("no mkfs.ext4");
+        }
+        let image = image.to_str().ok_or("not text")?;
+        Self::mounted(at, &["-o", "loop,errors=remount-ro", image])
+    }
+
+    fn mounted(at: &Path, what: &[&str]) -> Outcome<Option<Self>> {
         fs::create_dir_all(at)?;
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(at).stderr(Stdio::null());
-        if mount.status().is_ok_and(|status| status.success()) {
+        let status = Command::new("mount").args(what).arg(at).stderr(Stdio::null()).status();
+        if status.is_ok_and(|status| status.success()) {
             return Ok(Some(Self(at.to_owned())));
         }
-        // Not through the test's captured output: whoever reads the run should see it.
-        let skipped = "SKIPPED a test on a full disk: no right to mount a tmpfs here";
-        writeln!(std::io::stderr(), "{skipped}")?;
-        Ok(None)
+        skipped("no right to mount, or no loop device")
+    }
+
+    fn remount(&self, how: &str) -> Outcome {
+        let options = format!("remount,{how}");
+        let status = Command::new("mount").args(["-o", &options]).arg(&self.0).status()?;
+        if status.success() { Ok(()) } else { Err(format!("{options}: {status}").into()) }
     }
 
     fn filler(&self) -> PathBuf {
@@ -56,6 +73,27 @@ impl Drop for Disk {
     }
 }
 
+fn skipped(why: &str) -> Outcome<Option<Disk>> {
+    // Not through the test's captured output: whoever reads the run should see it.
+    writeln!(std::io::stderr(), "SKIPPED a test on a disk of its own: {why} here")?;
+    Ok(None)
+}
+
+/// Waits until this is what is said of the store.
+fn condition(place: &Place, wanted: Option<&str>) -> Outcome {
+    eventually("the condition says how the store is", || {
+        let conditions = place.json(&["conditions"])?;
+        let all = conditions.as_array().ok_or("no conditions")?;
+        let of_store = all.iter().find(|it| it["key"] == "core.controller.store-not-writable");
+        let said = of_store.map(ToString::to_string);
+        let is_right = match (&said, wanted) {
+            (Some(said), Some(wanted)) => said.contains(wanted),
+            (said, wanted) => said.is_none() && wanted.is_none(),
+        };
+        Ok(if is_right { Ok(()) } else { Err(format!("{said:?} and not {wanted:?}")) })
+    })
+}
+
 #[test]
 fn a_full_disk_refuses_changes_says_so_and_loses_nothing() -> Outcome {
     let place = Place::new()?;
@@ -75,6 +113,14 @@ fn a_full_disk_refuses_changes_says_so_and_loses_nothing() -> Outcome {
     place.ask(&add)?.failed(1, &["cannot be kept", "make room on that disk"])?;
     // What does not write goes on, and says the same as before.
     assert_eq!(place.json(&["modules"])?, before);
+    condition(&place, Some("no space left"))?;
+    // With room it goes on by itself.
+    disk.empty()?;
+    condition(&place, None)?;
+    place.ask(&assign)?.done()?;
+    let before = place.json(&["modules"])?;
+
+    disk.fill()?;
     dev.signal(Signal::TERM)?;
     assert_eq!(dev.ended()?.code(), Some(0));
     place.nothing_is_left()?;
@@ -89,6 +135,42 @@ fn a_full_disk_refuses_changes_says_so_and_loses_nothing() -> Outcome {
         Ok(if assigned.status == Some(0) { Ok(()) } else { Err(format!("{assigned:?}")) })
     })?;
     place.ask(&add)?.done()?;
+    dev.signal(Signal::TERM)?;
+    assert_eq!(dev.ended()?.code(), Some(0));
+    place.nothing_is_left()
+}
+
+/// As a disk becomes whose journal fails: what runs goes on, and nothing is lost or said that is not so.
+#[test]
+fn a_disk_that_becomes_read_only_is_said_and_loses_nothing() -> Outcome {
+    let place = Place::new()?;
+    let image = place.join("image");
+    let Some(disk) = Disk::mount_ext4(&place.dir(), &image)? else { return Ok(()) };
+    let mut dev = Dev::serving(&place)?;
+    let before = place.json(&["modules"])?;
+    disk.remount("abort")?;
+    let unassign = ["unassign", "sample", "--to", "box-1,box-2,box-3", "--yes"];
+    place.ask(&unassign)?.failed(1, &["read-only"])?;
+    condition(&place, Some("read-only"))?;
+    assert_eq!(place.json(&["modules"])?, before);
+    let machines = place.json(&["machines"])?.to_string();
+    assert_eq!(machines.matches("\"healthy\"").count(), 3, "{machines}");
+
+    dev.signal(Signal::TERM)?;
+    dev.ended()?;
+    place.nothing_runs()?;
+    finished(place.of_fleet(&["dev", "--exit"]))?.failed(1, &["Read-only file system"])?;
+    drop(disk);
+    let disk = Disk::mounted(&place.dir(), &["-o", "loop", image.to_str().ok_or("not text")?])?;
+    let disk = disk.ok_or("it could be mounted before")?;
+    disk.remount("ro")?;
+    let refused = finished(place.of_fleet(&["dev", "--exit"]))?;
+    refused.failed(1, &["Read-only file system", place.dir().to_str().ok_or("not text")?])?;
+
+    disk.remount("rw")?;
+    let mut dev = Dev::serving(&place)?;
+    assert_eq!(place.json(&["modules"])?, before);
+    place.ask(&unassign)?.done()?;
     dev.signal(Signal::TERM)?;
     assert_eq!(dev.ended()?.code(), Some(0));
     place.nothing_is_left()

@@ -1,6 +1,8 @@
 //! The real program, with real fleets, sockets, processes and disks.
 
+mod agents;
 mod commands;
+mod damaged;
 mod dev;
 mod faults;
 mod fleet;

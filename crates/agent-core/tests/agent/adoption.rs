@@ -149,3 +149,20 @@ fn an_agent_that_lost_its_document_stops_nothing_that_no_declaration_speaks_of()
     bench.offer(declaration(10, [], &["blog"]));
     assert_eq!(bench.told(), ["stop", "answer: taken"]);
 }
+
+#[test]
+fn what_was_seen_outlives_the_loss_of_what_was_kept() {
+    let mut bench = Bench::running(A, WEB);
+    let first = bench.found(0, &bench.start.clone().unwrap());
+    bench.declare(2, A, WEB);
+    let second = bench.found(1, &bench.start.clone().unwrap());
+    bench.kept = None;
+    bench.restart_with(vec![first, second]);
+    bench.told();
+    bench.offer(declaration(1, [("blog", module(A, WEB, &["blog-1"]))], &[]));
+    assert_eq!(bench.told(), ["answer: refused, number 2 is held here, newer than 1"]);
+    bench.offer(declaration(2, [("blog", module(B, WEB, &["blog-1"]))], &[]));
+    assert_eq!(bench.told(), ["answer: refused, number 2 is held here with other content"]);
+    bench.declare(2, A, WEB);
+    assert_eq!(bench.kept.clone().unwrap().declaration.number.0, 2);
+}

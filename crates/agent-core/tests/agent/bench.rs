@@ -163,6 +163,7 @@ impl Bench {
             resource: start.resource.clone(),
             execution: start.execution.clone(),
             declared: start.declared.clone(),
+            seen: self.agent.seen(),
             process: self.process(),
             address: "127.0.0.1:20001".parse().unwrap(),
         }

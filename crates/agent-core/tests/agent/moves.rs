@@ -103,9 +103,9 @@ fn a_process_that_says_by_itself_that_it_is_ready_is_asked_whether_it_has() {
     bench.declare(1, A, &notify);
     bench.installed(A, Ok(()));
     bench.verified(Ok(()));
-    assert_eq!(bench.start.as_ref().unwrap().check, Check::Notify);
+    assert_eq!(bench.start.as_ref().unwrap().check, Check::Notify { watchdog: None });
     bench.started(bench.run.unwrap());
-    let asks = |action: &Action| matches!(action, Action::Check { ask: Check::Notify, .. });
+    let asks = |action: &Action| matches!(action, Action::Check { ask: Check::Notify { .. }, .. });
     assert!(bench.actions.iter().any(asks));
 }
 

@@ -3,8 +3,10 @@
 
 mod controller;
 mod declared;
+mod no_store;
 mod real;
 mod real_disks;
 mod simulated;
 mod simulated_machine;
 mod simulated_trouble;
+mod told;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use inventory::{Artifact, DeclaredModule};
-use machine_os::{OsConfig, OsHost};
+use machine_os::{Bounds, OsConfig, OsHost};
 use names::Digest;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -47,6 +47,7 @@ impl Bed {
             artifacts: folder.path().join("artifacts"),
             shim: vec![engine().into(), "shim".into()],
             path: None,
+            bounds: Bounds::open(),
             // With its folder, whatever a test left running ends.
             orphan_after: Some(Duration::from_secs(60)),
         });

@@ -112,7 +112,10 @@ pub enum Check {
     /// A command ends with status 0; at least the program.
     Exec(Vec<String>),
     /// The process says so itself, as `sd_notify` does.
-    Notify,
+    Notify {
+        /// Once it has said so, how long it may go without a sign of life (`WATCHDOG=1`).
+        watchdog: Option<Span>,
+    },
     /// The process has been up for this long.
     Alive(Span),
 }

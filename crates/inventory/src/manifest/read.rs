@@ -8,12 +8,11 @@ use core::{fmt::Display, ops::RangeInclusive, str::FromStr};
 use std::collections::BTreeMap;
 
 use names::ModuleName;
+use toml_fields::{Field, Found, Reported, Spot};
 
-use super::{
-    fault::{Found, Reported},
-    field::{Field, Spot},
-    model::{Manifest, Reversal, Swap, Tool},
-};
+pub use resource::user;
+
+use super::model::{Manifest, Reversal, Swap, Tool};
 use crate::{
     module::Instances,
     span::{Span, SpanError},

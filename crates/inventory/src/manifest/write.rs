@@ -116,16 +116,21 @@ fn health(health: &Health) -> Option<Word<'_>> {
         Check::Http { path, .. } => ("http", Word::text(path)),
         Check::Tcp => ("tcp", Some(Word::Yes(true))),
         Check::Exec(command) => ("exec", words(command)),
-        Check::Notify => ("notify", Some(Word::Yes(true))),
+        Check::Notify { .. } => ("notify", Some(Word::Yes(true))),
         Check::Alive(span) => ("alive", Word::printed(span)),
     };
     let body = match check {
         Check::Http { body, .. } => body.as_deref().and_then(Word::text),
-        Check::Tcp | Check::Exec(_) | Check::Notify | Check::Alive(_) => None,
+        Check::Tcp | Check::Exec(_) | Check::Notify { .. } | Check::Alive(_) => None,
+    };
+    let watchdog = match check {
+        Check::Notify { watchdog } => watchdog.and_then(Word::printed),
+        Check::Http { .. } | Check::Tcp | Check::Exec(_) | Check::Alive(_) => None,
     };
     Word::table([
         (key, word),
         ("body", body),
+        ("watchdog", watchdog),
         ("every", Word::span(*every, Health::EVERY)),
         ("timeout", Word::span(*timeout, Health::TIMEOUT)),
         ("passes", Word::count(*passes, Health::PASSES)),

@@ -4,7 +4,7 @@ use inventory::Manifest;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 /// Pieces that manifests are made of, to find what random letters never would.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 42] = [
     "[module]\n",
     "[[resource]]\n",
     "[[tool]]\n",
@@ -16,6 +16,8 @@ const PIECES: [&str; 40] = [
     "command",
     "listen",
     "health",
+    "notify",
+    "watchdog",
     "stop",
     "restart",
     "user",
@@ -107,7 +109,10 @@ fn resource() -> impl Strategy<Value = Vec<String>> {
             }
         ),
         Just("tcp = true".to_owned()),
-        Just("notify = true".to_owned()),
+        option::of(time()).prop_map(|watchdog| {
+            let watchdog = watchdog.map(|time| format!(", watchdog = {time}")).unwrap_or_default();
+            format!("notify = true{watchdog}")
+        }),
         text().prop_map(|argument| format!("exec = [\"./check\", {argument}]")),
         time().prop_map(|time| format!("alive = {time}")),
     ];

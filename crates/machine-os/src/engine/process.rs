@@ -16,7 +16,7 @@ use crate::engine::Shimmed;
 use crate::entry::Who;
 use crate::listeners::{self, Answering};
 use crate::proc;
-use crate::shim::{Errand, Fact, Order, Readiness};
+use crate::shim::{Errand, Order};
 
 /// A process that the real machine runs. It outlives the handles on it.
 #[derive(Debug, Clone)]
@@ -112,24 +112,10 @@ impl OsProcess {
                 }
                 Err(CheckFailed(format!("it is up for less than {span}")))
             }
-            Check::Notify => {
+            Check::Notify { watchdog } => {
                 self.is_answering(None).await?;
-                self.is_ready().await
+                check::notify(self.held.shimmed.ask(Order::Status).await, *watchdog)
             }
-        }
-    }
-
-    /// Whether it has said that it is.
-    async fn is_ready(&self) -> Result<(), CheckFailed> {
-        match self.held.shimmed.ask(Order::Status).await {
-            Some(Fact::Status { readiness: Readiness::Ready, .. }) => Ok(()),
-            Some(Fact::Status { readiness: Readiness::NotReady, words }) if words.is_empty() => {
-                Err(CheckFailed("it has not said that it is ready".to_owned()))
-            }
-            Some(Fact::Status { readiness: Readiness::NotReady, words }) => {
-                Err(CheckFailed(format!("it has not said that it is ready; it says: {words}")))
-            }
-            _ => Err(CheckFailed("its shim does not answer".to_owned())),
         }
     }
 }
@@ -156,7 +142,7 @@ impl Process for OsProcess {
         match what {
             // It minds its time itself, since what it started must be stopped whole.
             Check::Exec(_) => self.carry_out(what, timeout).await,
-            Check::Http { .. } | Check::Tcp | Check::Notify | Check::Alive(_) => {
+            Check::Http { .. } | Check::Tcp | Check::Notify { .. } | Check::Alive(_) => {
                 let asked = self.carry_out(what, timeout);
                 tokio::time::timeout(timeout, asked).await.unwrap_or_else(|_| Err(late()))
             }

@@ -167,8 +167,10 @@ pub(super) async fn connect(folder: &Path, shim: Who) -> io::Result<(Facts, Fact
         let path =
             format!("/proc/self/fd/{}/{}", rustix::fd::AsRawFd::as_raw_fd(&opened), entry::SOCKET);
         let stream = UnixStream::connect(path).await?;
+        // Who listened there first. It may be gone by now: one that could write no exit waits for an engine to tell it to,
+        // and ends.
         let peer = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok());
-        if peer != Some(shim.pid) || !shim.is_alive() {
+        if peer != Some(shim.pid) {
             return Err(io::Error::other("it is not the shim that listens there"));
         }
         let mut facts = BufReader::new(stream);
@@ -192,6 +194,11 @@ pub(super) async fn next(facts: &mut Facts) -> Option<Fact> {
     }
 }
 
+/// Says something to a shim.
+pub(super) async fn say(facts: &mut Facts, order: Order) -> io::Result<()> {
+    facts.get_mut().write_all(format!("{order}\n").as_bytes()).await
+}
+
 fn fact(line: &[u8]) -> Option<Fact> {
     std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?.parse().ok()
 }
@@ -211,12 +218,19 @@ async fn hear_out(
             read = facts.read_until(b'\n', &mut line) => match read {
                 Ok(length) if length > 0 => {
                     match fact(&line) {
-                        Some(Fact::Exited { exit, lines }) => return Some(End { exit, lines }),
+                        Some(Fact::Exited { exit, lines }) => {
+                            // One that wrote it to the disk does not wait for this, and is gone.
+                            let _ = say(&mut facts, Order::Heard).await;
+                            return Some(End { exit, lines });
+                        }
                         Some(answer @ (Fact::Status { .. } | Fact::Lines(_))) => {
                             // Whoever asked may have given up.
                             let _ = questions.pop_front().map(|question| question.send(answer));
                         }
-                        Some(Fact::Ready | Fact::Started { .. } | Fact::Refused(_)) | None => {}
+                        Some(Fact::Ready | Fact::Started { .. } | Fact::Refused(_)) => {}
+                        // Most likely the answer of a newer shim. Whoever asked is better off with none than with that
+                        // to the next question.
+                        None => drop(questions.pop_front()),
                     }
                     line.clear();
                     false
@@ -231,7 +245,7 @@ async fn hear_out(
                         order
                     }
                 };
-                facts.get_mut().write_all(format!("{order}\n").as_bytes()).await.is_err()
+                say(&mut facts, order).await.is_err()
             }
         };
         if is_gone {

@@ -5,16 +5,22 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use crate::engine::shimmed::{Facts, Shimmed, Start, next};
+use crate::engine::remains;
+use crate::engine::shimmed::{Facts, Shimmed, Start, next, say};
 use crate::entry::{self, Identity, Keepsake, Who};
 use crate::proc;
 use crate::shim::{Errand, Fact, Order};
+
+/// How long a shim may take to start its workload: milliseconds, unless a disk hangs or the machine is overloaded.
+const START_MAX: Duration = Duration::from_secs(30);
 
 /// Why a workload does not run.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +37,8 @@ pub(crate) enum ShimError {
     Speak(#[source] io::Error),
     #[error("the shim ended before it had started anything")]
     Silent,
+    #[error("the shim had started nothing within {} s, and was killed", START_MAX.as_secs())]
+    Late,
     /// The workload was refused; in words, by whom and why.
     #[error("{0}")]
     Refused(String),
@@ -94,25 +102,34 @@ async fn start(
     ours.set_nonblocking(true).map_err(ShimError::Speak)?;
     let mut facts = BufReader::new(UnixStream::from_std(ours).map_err(ShimError::Speak)?);
     bytes.push(0);
-    facts.get_mut().write_all(&bytes).await.map_err(ShimError::Speak)?;
-    match next(&mut facts).await {
+    let handed_over = timeout(START_MAX, hand_over(&mut facts, &bytes)).await;
+    let known = || {
+        let read = folder.and_then(|folder| Identity::read(folder));
+        read.unwrap_or(Identity { shim, boot: String::new(), group: None, workload: None })
+    };
+    let Ok(handed_over) = handed_over else {
+        // Whatever it waits for, it must not start anything when that comes, and may just have.
+        remains::end(&Identity { shim, ..known() }).await;
+        return Err(ShimError::Late);
+    };
+    let workload = handed_over?;
+    let identity = Identity { shim, workload: Some(workload), ..known() };
+    let output = errand.output.clone();
+    Ok(Shimmed::new(Start { identity, workload, folder: folder.cloned(), output }, facts))
+}
+
+/// Hands the errand to a shim, and returns once that has started the workload.
+async fn hand_over(facts: &mut Facts, errand: &[u8]) -> Result<Who, ShimError> {
+    facts.get_mut().write_all(errand).await.map_err(ShimError::Speak)?;
+    match next(facts).await {
         Some(Fact::Ready) => {}
         other => return Err(refused(other)),
     }
-    say(&mut facts, Order::Go).await?;
-    let workload = match next(&mut facts).await {
-        Some(Fact::Started { pid, started, .. }) => Who { pid, started },
-        other => return Err(refused(other)),
-    };
-    let identity = match folder {
-        Some(folder) => Identity::read(folder),
-        None => None,
-    };
-    let boot = identity.as_ref().map(|one| one.boot.clone()).unwrap_or_default();
-    let group = identity.and_then(|one| one.group);
-    let identity = Identity { shim, boot, group, workload: Some(workload) };
-    let output = errand.output.clone();
-    Ok(Shimmed::new(Start { identity, workload, folder: folder.cloned(), output }, facts))
+    say(facts, Order::Go).await.map_err(ShimError::Speak)?;
+    match next(facts).await {
+        Some(Fact::Started { pid, started, .. }) => Ok(Who { pid, started }),
+        other => Err(refused(other)),
+    }
 }
 
 fn refused(fact: Option<Fact>) -> ShimError {
@@ -127,8 +144,4 @@ fn refused(fact: Option<Fact>) -> ShimError {
         )
         | None => ShimError::Silent,
     }
-}
-
-async fn say(facts: &mut Facts, order: Order) -> Result<(), ShimError> {
-    facts.get_mut().write_all(format!("{order}\n").as_bytes()).await.map_err(ShimError::Speak)
 }

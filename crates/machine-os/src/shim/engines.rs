@@ -1,6 +1,7 @@
 //! The engines that are connected to a shim: mostly one, none while it is restarted.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
@@ -57,6 +58,13 @@ impl Engine {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(orders)
+    }
+}
+
+impl Drop for Engine {
+    /// Also where the descriptor is held twice, the other end must see that nobody listens here any more.
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 

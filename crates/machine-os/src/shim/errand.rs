@@ -72,7 +72,10 @@ impl Errand {
         fields.push("execution", self.execution.as_bytes());
         fields.push("title", self.title.as_bytes());
         match self.notify {
-            Notify::Heard => fields.push("notify", b""),
+            Notify::Heard { watchdog: None } => fields.push("notify", b""),
+            Notify::Heard { watchdog: Some(bound) } => {
+                fields.push("notify", bound.as_millis().to_string().as_bytes());
+            }
             Notify::Unheard => {}
         }
         match self.tie {
@@ -121,7 +124,13 @@ impl Errand {
                 b"output" => errand.output = Some(path()),
                 b"execution" => errand.execution = text()?,
                 b"title" => errand.title = text()?,
-                b"notify" => errand.notify = Notify::Heard,
+                b"notify" if value.is_empty() => {
+                    errand.notify = Notify::Heard { watchdog: None };
+                }
+                b"notify" => {
+                    let bound = Duration::from_millis(text()?.parse().ok()?);
+                    errand.notify = Notify::Heard { watchdog: Some(bound) };
+                }
                 b"standing" if value.is_empty() => {
                     errand.tie = Tie::Standing { orphan_after: None };
                 }
@@ -174,7 +183,7 @@ mod tests {
             output: Some("/output/web.log".into()),
             execution: "a1-1".to_owned(),
             title: "execution a1-1".to_owned(),
-            notify: Notify::Heard,
+            notify: Notify::Heard { watchdog: Some(Duration::from_secs(10)) },
             tie: Tie::Standing { orphan_after: Some(Duration::from_secs(60)) },
         }
     }
@@ -189,7 +198,11 @@ mod tests {
             tie: Tie::Tethered,
             ..errand()
         };
-        let for_ever = Errand { tie: Tie::Standing { orphan_after: None }, ..errand() };
+        let for_ever = Errand {
+            notify: Notify::Heard { watchdog: None },
+            tie: Tie::Standing { orphan_after: None },
+            ..errand()
+        };
         for errand in [errand(), plain, for_ever] {
             assert_eq!(Errand::decode(&errand.encode().unwrap()), Some(errand));
         }
@@ -199,8 +212,9 @@ mod tests {
     fn a_zero_byte_is_refused_and_so_is_what_nobody_writes() {
         let broken = Errand { command: vec!["./run\0".to_owned()], ..errand() };
         assert_eq!(broken.encode(), None);
-        for bytes in [&b""[..], b"arg", b"arg\0", b"new=1\0", b"uid=1\0", b"files=x\0", b"env=A\0"]
-        {
+        let broken =
+            ["", "arg", "arg\0", "new=1\0", "uid=1\0", "files=x\0", "env=A\0", "notify=x\0"];
+        for bytes in broken.map(str::as_bytes) {
             assert_eq!(Errand::decode(bytes), None, "{bytes:?}");
         }
     }

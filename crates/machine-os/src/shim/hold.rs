@@ -1,29 +1,30 @@
 //! Holding one workload, from the errand to its end.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, PipeReader, Read};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use host::Notify;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::entry::{self, Identity, Who};
-use crate::output::{Log, Tail};
+use crate::output::Log;
 use crate::proc;
 use crate::shim::engines::Engine;
 use crate::shim::errand::{Errand, Tie};
+use crate::shim::flow::{self, Flow};
 use crate::shim::group::{self, Group};
+use crate::shim::memory::Memory;
 use crate::shim::notify::Ears;
 use crate::shim::reap::{self, Note};
 use crate::shim::watch::Watch;
 use crate::shim::words::{Fact, Order};
-use crate::shim::{MARK, descriptors};
+use crate::shim::{MARK, unowned};
 
 /// A shim's folder, which is the one it works in: reached so, it needs no path and is not mistaken for a later one of the
 /// same name.
@@ -33,8 +34,6 @@ const HERE: &str = ".";
 pub(super) fn hold(errand: &Errand, engine: &mut UnixStream) -> Result<(), String> {
     // A session of its own keeps the terminal's signals away, and is one way of finding what a shim that was killed left.
     rustix::process::setsid().map_err(|error| format!("no session of its own: {error}"))?;
-    descriptors::keep_from_workloads()
-        .map_err(|error| format!("descriptors cannot be listed: {error}"))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("descendants cannot be waited for: {error}"))?;
     let me = proc::stat(std::process::id()).ok_or("this process cannot be seen in /proc")?;
@@ -65,13 +64,15 @@ fn prepared(
     };
     let ears = match errand.notify {
         Notify::Unheard => None,
-        Notify::Heard => {
+        Notify::Heard { watchdog } => {
             let uid = errand.user.map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
-            let ears = Ears::open(&format!("bellwether-{}.{}", shim.pid, shim.started), uid);
+            let name = format!("bellwether-{}.{}", shim.pid, shim.started);
+            let ears = Ears::open(&name, uid, watchdog);
             Some(ears.map_err(|error| format!("it could not be heard: {error}"))?)
         }
     };
-    let notes = group::limit(group, errand.limits);
+    let unkept = group::limit(group, errand.limits);
+    let memory = Memory::watch(group.map(Group::path));
     wait_for_go(engine)?;
 
     let (reader, main) = limited(errand, || {
@@ -91,26 +92,30 @@ fn prepared(
     let started = Fact::Started { pid: workload.pid, started: workload.started, execution };
 
     let broken = |error: io::Error| format!("it cannot be held: {error}");
-    let (woken, wake) = io::pipe().map_err(broken)?;
-    let mut output_wake = wake.try_clone().map_err(broken)?;
-    let tail = Arc::new(Mutex::new(Tail::default()));
+    let (notes, wake) = io::pipe().map_err(broken)?;
+    flow::no_waiting(&notes).map_err(broken)?;
     reap::reap(wake.try_clone().map_err(broken)?).map_err(broken)?;
-    let log = errand.output.clone().map(|path| Log::new(path, &errand.title, &notes));
-    let taking = Arc::clone(&tail);
-    thread::Builder::new()
-        .name("output".to_owned())
-        .spawn(move || {
-            pump(reader, log, &taking);
-            Note::OutputDone.send(&mut output_wake);
-        })
-        .map_err(broken)?;
+    let log = errand.output.clone().map(|path| Log::new(path, &errand.title, &unkept));
+    let to = log.map(|log| write_log(log, wake.try_clone()?)).transpose().map_err(broken)?;
+    let flow = Flow::new(reader, to).map_err(broken)?;
     let mut first = Engine::new(engine.try_clone().map_err(broken)?).map_err(broken)?;
     // An engine that is gone by now is one that the next will replace.
     let _ = first.say(&started);
     let (tie, _wake) = (errand.tie, wake);
-    let watch = Watch { started, group, listener, ears, tail, woken, _wake, tie };
-    watch.run(main, first);
+    let watch = Watch { main, started, tie, group, memory, listener, ears, flow, notes, _wake };
+    unowned::forget_program();
+    watch.run(first);
     Ok(())
+}
+
+/// Starts the thread that waits for the disk, so that nothing else does.
+fn write_log(log: Log, mut wake: PipeWriter) -> io::Result<PipeWriter> {
+    let (from, to) = io::pipe()?;
+    thread::Builder::new().name("log".to_owned()).spawn(move || {
+        flow::write(from, log);
+        Note::LogDone.send(&mut wake);
+    })?;
+    Ok(to)
 }
 
 /// From now on another engine can find this process. Its socket is for this user; who connects is looked at besides.
@@ -160,7 +165,7 @@ fn spawn(errand: &Errand, shim: Who, ears: Option<&Ears>) -> Result<(PipeReader,
         .env_clear()
         .envs(&errand.environment)
         .env(MARK, format!("{}.{}", shim.pid, shim.started))
-        .envs(ears.map(|ears| ("NOTIFY_SOCKET", ears.address())))
+        .envs(ears.map(Ears::environment).unwrap_or_default())
         .current_dir(&errand.folder)
         .stdin(Stdio::null())
         .stdout(out)
@@ -173,23 +178,4 @@ fn spawn(errand: &Errand, shim: Who, ears: Option<&Ears>) -> Result<(PipeReader,
     let child = command.spawn().map_err(|error| format!("`{program}`: {error}"))?;
     let pid = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
     Ok((reader, pid))
-}
-
-/// Takes in the output until all who could write are gone, whatever becomes of it: a workload must never wait for us.
-fn pump(mut from: PipeReader, mut log: Option<Log>, tail: &Mutex<Tail>) {
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(length) => {
-                let bytes = buffer.get(..length).unwrap_or_default();
-                tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-                if let Some(log) = &mut log {
-                    log.write(bytes);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Order {
     Stop { signal: i32, grace: Duration },
     /// Kill the whole tree.
     Kill,
+    /// Nothing more: the engine knows how it ended, and sees to the rest.
+    Heard,
     /// Say what the workload says of itself.
     Status,
     /// Say its last lines.
@@ -41,10 +43,12 @@ pub(crate) enum Fact {
 /// What a workload has said of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// That it is ready.
-    Ready,
+    /// That it is ready. Since when there was no sign of life from it is told only where it has a watchdog.
+    Ready { quiet_for: Option<Duration> },
     /// Not yet that.
     NotReady,
+    /// That it is to be treated as one from which there was no sign of life in time.
+    Triggered,
 }
 
 /// A line that means nothing.
@@ -57,6 +61,7 @@ impl fmt::Display for Order {
             Self::Go => out.write_str("go"),
             Self::Stop { signal, grace } => write!(out, "stop {signal} {}", grace.as_millis()),
             Self::Kill => out.write_str("kill"),
+            Self::Heard => out.write_str("heard"),
             Self::Status => out.write_str("status"),
             Self::Lines => out.write_str("lines"),
         }
@@ -71,6 +76,7 @@ impl FromStr for Order {
         match words[..] {
             ["go"] => Ok(Self::Go),
             ["kill"] => Ok(Self::Kill),
+            ["heard"] => Ok(Self::Heard),
             ["status"] => Ok(Self::Status),
             ["lines"] => Ok(Self::Lines),
             ["stop", signal, grace] => {
@@ -95,16 +101,22 @@ impl fmt::Display for Fact {
                 match exit {
                     Exit::Status(status) => write!(out, "exited code {status}")?,
                     Exit::Signal(number) => write!(out, "exited signal {number}")?,
+                    Exit::OutOfMemory => out.write_str("exited out-of-memory 9")?,
+                    Exit::PerhapsOutOfMemory => out.write_str("exited perhaps-out-of-memory 9")?,
                     Exit::Unknown => out.write_str("exited unknown 0")?,
                 }
                 write!(out, " {}", join(lines))
             }
             Self::Status { readiness, words } => {
-                let readiness = match readiness {
-                    Readiness::Ready => "ready",
-                    Readiness::NotReady => "waiting",
-                };
-                write!(out, "status {readiness} {}", escape(words))
+                let words = escape(words);
+                match readiness {
+                    Readiness::Ready { quiet_for: None } => write!(out, "status ready {words}"),
+                    Readiness::Ready { quiet_for: Some(quiet) } => {
+                        write!(out, "status quiet {} {words}", quiet.as_millis())
+                    }
+                    Readiness::NotReady => write!(out, "status waiting {words}"),
+                    Readiness::Triggered => write!(out, "status triggered {words}"),
+                }
             }
             Self::Lines(lines) => write!(out, "lines {}", join(lines)),
         }
@@ -121,11 +133,19 @@ impl FromStr for Fact {
             ("ready", "") => Ok(Self::Ready),
             ("refused", _) => Ok(Self::Refused(unescape(rest))),
             ("lines", _) => Ok(Self::Lines(split(rest))),
-            ("status", "ready") => {
-                Ok(Self::Status { readiness: Readiness::Ready, words: unescape(last) })
-            }
-            ("status", "waiting") => {
-                Ok(Self::Status { readiness: Readiness::NotReady, words: unescape(last) })
+            ("status", how) => {
+                let (readiness, words) = match how {
+                    "ready" => (Readiness::Ready { quiet_for: None }, last),
+                    "quiet" => {
+                        let (quiet, words) = last.split_once(' ').ok_or(Unknown)?;
+                        let quiet = Duration::from_millis(quiet.parse().map_err(|_| Unknown)?);
+                        (Readiness::Ready { quiet_for: Some(quiet) }, words)
+                    }
+                    "waiting" => (Readiness::NotReady, last),
+                    "triggered" => (Readiness::Triggered, last),
+                    _ => return Err(Unknown),
+                };
+                Ok(Self::Status { readiness, words: unescape(words) })
             }
             ("started", pid) => {
                 let pid = pid.parse().map_err(|_| Unknown)?;
@@ -139,6 +159,8 @@ impl FromStr for Fact {
                 let exit = match how {
                     "code" => Exit::Status(number),
                     "signal" => Exit::Signal(number),
+                    "out-of-memory" => Exit::OutOfMemory,
+                    "perhaps-out-of-memory" => Exit::PerhapsOutOfMemory,
                     "unknown" => Exit::Unknown,
                     _ => return Err(Unknown),
                 };
@@ -185,6 +207,7 @@ mod tests {
             Order::Go,
             Order::Stop { signal: 15, grace: Duration::from_millis(1_500) },
             Order::Kill,
+            Order::Heard,
             Order::Status,
             Order::Lines,
         ] {
@@ -197,8 +220,18 @@ mod tests {
             Fact::Refused("no such\nprogram".to_owned()),
             Fact::Exited { exit: Exit::Status(3), lines: lines() },
             Fact::Exited { exit: Exit::Signal(9), lines: Vec::new() },
+            Fact::Exited { exit: Exit::OutOfMemory, lines: lines() },
+            Fact::Exited { exit: Exit::PerhapsOutOfMemory, lines: Vec::new() },
             Fact::Exited { exit: Exit::Unknown, lines: vec![String::new()] },
-            Fact::Status { readiness: Readiness::Ready, words: "all\nwell".to_owned() },
+            Fact::Status {
+                readiness: Readiness::Ready { quiet_for: None },
+                words: "all\nwell".to_owned(),
+            },
+            Fact::Status {
+                readiness: Readiness::Ready { quiet_for: Some(Duration::from_millis(1_234)) },
+                words: "at work".to_owned(),
+            },
+            Fact::Status { readiness: Readiness::Triggered, words: String::new() },
             Fact::Status { readiness: Readiness::NotReady, words: String::new() },
             Fact::Lines(lines()),
             Fact::Lines(Vec::new()),
@@ -210,8 +243,16 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        for line in ["", "kill now", "stop", "stop x 1", "stop 15 -1", "started 7 1", "exited code"]
-        {
+        for line in [
+            "",
+            "kill now",
+            "stop",
+            "stop x 1",
+            "stop 15 -1",
+            "started 7 1",
+            "exited code",
+            "status quiet x y",
+        ] {
             assert!(line.parse::<Order>().is_err(), "{line}");
             assert!(line.parse::<Fact>().is_err(), "{line}");
         }

@@ -1,17 +1,20 @@
 //! An engine that is gone and another in its place: workloads notice nothing, and nobody else is taken for one.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::disk::Disk;
+use crate::engine::Engine;
 use crate::machine::{
-    Machine, STOP, is_alive, kill, open, pids, program, shim_of, spec, until, until_gone,
+    Machine, STOP, is_alive, kill, open, pids, port_of, program, seal, shim_of, skipped, spec,
+    stat_parent, until, until_gone,
 };
 use host::{Exit, Host, Process};
 use inventory::{Signal, Span, Stop};
@@ -20,47 +23,6 @@ use tempfile::TempDir;
 /// A wrapper with a child beside it, and one with a child that leaves group and session.
 const TREES: [&str; 2] =
     ["sleep 1000 & echo $!; echo $$; wait", "setsid sleep 1000 & echo $!; echo $$; wait"];
-
-/// An engine of a process of its own.
-struct Engine(Child);
-
-impl Engine {
-    /// Starts it on the machine's own folder, and says which process it holds.
-    fn start(machine: &Machine, script: &str) -> (Self, u32) {
-        let script = machine.artifact("run", format!("#!/bin/sh\n{script}\n").as_bytes());
-        let mut child = Command::new(program())
-            .arg("engine")
-            .args([machine.root(), machine.folder.path().join("artifacts")])
-            .arg(script.digest.as_str())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        (Self(child), line.trim().parse().unwrap())
-    }
-
-    fn kill(self) {
-        drop(self);
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Where a process was told to listen.
-async fn port_of(pid: u32) -> u16 {
-    // While it executes another program its environment is not to be seen.
-    let port = || {
-        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).ok()?;
-        environment.split('\0').find_map(|one| one.strip_prefix("PORT="))?.parse().ok()
-    };
-    until("it knows where to listen", port).await
-}
 
 #[tokio::test]
 async fn an_engine_killed_by_kill_9_is_unnoticed_in_the_middle_of_a_request() {
@@ -222,12 +184,14 @@ async fn a_shim_that_hangs_is_lost_when_it_should_stop_something() {
 
 /// Replaces numbers in what a shim wrote of itself.
 fn rewrite(machine: &Machine, change: impl Fn(&str, &str) -> String) {
-    let path = machine.shim_folder().join("identity");
-    let text = fs::read_to_string(&path).unwrap();
+    let folder = machine.shim_folder();
+    let text = fs::read_to_string(folder.join("identity")).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     let lines: String =
         lines.map(|(key, value)| format!("{key} {}\n", change(key, value))).collect();
-    fs::write(path, lines).unwrap();
+    for name in ["identity", "identity.copy"] {
+        fs::write(folder.join(name), seal(&lines)).unwrap();
+    }
 }
 
 /// Somebody else's process; ended with the value.
@@ -236,6 +200,15 @@ struct Stranger(Child);
 impl Stranger {
     fn new() -> Self {
         Self(Command::new("sleep").arg("1000").spawn().unwrap())
+    }
+
+    /// One of another user. `None` for who is not root: then there is no way to start one.
+    fn of_nobody() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            skipped("a stranger of another user: only root can start one");
+            return None;
+        }
+        Some(Self(Command::new("sleep").arg("1000").uid(65534).gid(65534).spawn().unwrap()))
     }
 }
 
@@ -247,28 +220,62 @@ impl Drop for Stranger {
 }
 
 #[tokio::test]
-async fn a_stranger_with_a_stored_number_is_neither_adopted_nor_signalled() {
+async fn a_stranger_with_a_stored_number_is_neither_adopted_nor_signalled_and_the_service_starts() {
+    for stranger in [Some(Stranger::new()), Stranger::of_nobody()].into_iter().flatten() {
+        let machine = Machine::new();
+        let process = machine.run(TREES[1]).await;
+        let all = pids(&process, 2).await;
+        let shim = shim_of(&process);
+        drop(process);
+        [&[shim], &all[..]].concat().into_iter().for_each(kill);
+        until_gone(&all).await;
+        // The numbers now belong to somebody who was started at another time.
+        rewrite(&machine, |key, value| match key {
+            "shim" | "workload" => {
+                format!("{} {}", stranger.0.id(), value.split_once(' ').unwrap().1)
+            }
+            _ => value.to_owned(),
+        });
+        let [ended] = &machine.adopt().await[..] else { unreachable!("its end is not heard yet") };
+        assert_eq!(ended.process.ended().await, Exit::Unknown);
+        assert!(is_alive(stranger.0.id()));
+        // Handles on what is gone do no harm either.
+        ended.process.stop(STOP).await;
+        assert!(is_alive(stranger.0.id()));
+        let again = machine.host.start(&spec()).await.unwrap();
+        let new = pids(&again, 2).await;
+        assert!(new.iter().all(|pid| is_alive(*pid)) && is_alive(stranger.0.id()));
+        again.stop(STOP).await;
+        assert!(is_alive(stranger.0.id()));
+    }
+}
+
+#[tokio::test]
+async fn after_a_power_cut_nothing_is_adopted_and_everything_is_started_once() {
     let machine = Machine::new();
-    let process = machine.run(TREES[1]).await;
-    let pids = pids(&process, 2).await;
-    let shim = shim_of(&process);
-    drop(process);
-    [&[shim], &pids[..]].concat().into_iter().for_each(kill);
-    until_gone(&pids).await;
-    let stranger = Stranger::new();
-    // The numbers now belong to somebody who was started at another time.
+    let script = "echo $$ >> ../../../../pids; exec sleep 1000";
+    let written = || -> Vec<u32> {
+        let text = fs::read_to_string(machine.folder.path().join("pids")).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let (engine, old) = Engine::start(&machine, script);
+    let run_once = || (written() == [old]).then_some(());
+    until("it runs", run_once).await;
+    let shim = stat_parent(old);
+    engine.kill();
+    [shim, old].into_iter().for_each(kill);
+    until_gone(&[shim, old]).await;
     rewrite(&machine, |key, value| match key {
-        "shim" | "workload" => {
-            format!("{} {}", stranger.0.id(), value.split_once(' ').unwrap().1)
-        }
+        "boot" => "00000000-0000-0000-0000-000000000000".to_owned(),
         _ => value.to_owned(),
     });
-    let [ended] = &machine.adopt().await[..] else { unreachable!("its end is not heard yet") };
-    assert_eq!(ended.process.ended().await, Exit::Unknown);
-    assert!(is_alive(stranger.0.id()));
-    // Handles on what is gone do no harm either.
-    ended.process.stop(STOP).await;
-    assert!(is_alive(stranger.0.id()));
+    let before = machine.shim_folder();
+    let (engine, new) = Engine::start(&machine, script);
+    until("it runs", || (written() == [old, new]).then_some(())).await;
+    assert_ne!(machine.shim_folder(), before, "what was kept of the boot before is gone");
+    engine.kill();
+    let (_engine, same) = Engine::start(&machine, script);
+    assert_eq!((same, written()), (new, vec![old, new]));
 }
 
 #[tokio::test]
@@ -276,19 +283,26 @@ async fn after_a_reboot_nothing_is_adopted_and_nobody_is_signalled() {
     let machine = Machine::new();
     let process = machine.run(TREES[1]).await;
     let pids = pids(&process, 2).await;
+    let shim = shim_of(&process);
     drop(process);
-    // What runs here stands for strangers who by chance have the same numbers and start times in the next boot.
+    [&[shim], &pids[..]].concat().into_iter().for_each(kill);
+    until_gone(&pids).await;
+    // Somebody who by chance has the same number and start time in the next boot.
+    let stranger = Stranger::new();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", stranger.0.id())).unwrap();
+    let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().to_owned();
     rewrite(&machine, |key, value| match key {
+        "shim" | "workload" => format!("{} {started}", stranger.0.id()),
         "boot" => "00000000-0000-0000-0000-000000000000".to_owned(),
         _ => value.to_owned(),
     });
     assert!(machine.adopt().await.is_empty());
-    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    assert!(is_alive(stranger.0.id()));
     assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
 }
 
 #[tokio::test]
-async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
+async fn what_was_never_started_is_removed_and_what_nobody_can_tell_is_ended() {
     let machine = Machine::new();
     // An engine died between making the folder and starting the shim.
     fs::create_dir(machine.root().join("shims/a1-1.web.0000000000000000")).unwrap();
@@ -296,7 +310,10 @@ async fn what_was_never_started_is_removed_and_what_cannot_be_told_is_ended() {
     let process = machine.run(TREES[1]).await;
     let pids = pids(&process, 2).await;
     drop(process);
-    fs::write(machine.shim_folder().join("keepsake"), "{\"of\": \"a newer engine\"}").unwrap();
+    for name in ["keepsake", "keepsake.copy"] {
+        let of_newer = seal("{\"of\": \"a newer engine\"}");
+        fs::write(machine.shim_folder().join(name), of_newer).unwrap();
+    }
     assert!(machine.adopt().await.is_empty());
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
     assert!(fs::read_dir(machine.root().join("shims")).unwrap().next().is_none());
@@ -332,6 +349,10 @@ async fn an_end_that_cannot_be_written_waits_for_somebody_to_hear_it() {
     let (pid, shim) = (process.identity().pid, shim_of(&process));
     until_line(&process).await;
     drop(process);
+    // The engine's end of the connection goes with its task; until then somebody is there to hear.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
     // It fails when nothing is left.
     let _ = fs::write(folder.path().join("ballast"), vec![1; 8 * 1024 * 1024]);
     kill(pid);

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
 use std::time::Duration;
 
-use crate::machine::{Machine, is_alive, program, spec, until};
+use crate::machine::{Machine, count_in, is_alive, program, spec, until};
 use host::{CheckFailed, Host, Process, ProcessSpec, StartError};
 use inventory::{Check, Span, Stop};
 use machine_os::OsProcess;
@@ -142,6 +143,27 @@ async fn a_check_that_takes_too_long_is_killed_whole() {
     let pid = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     assert!(!is_alive(pid));
     assert!(is_alive(process.identity().pid));
+}
+
+#[tokio::test]
+async fn hundreds_of_checks_that_time_out_leave_nothing_and_never_meet() {
+    const ROUNDS: &str = "200";
+    let machine = Machine::new();
+    let run = format!("#!/bin/sh\nexec {} listen $PORT\n", program().display());
+    let run = machine.artifact("run", run.as_bytes());
+    // It forks, ignores the polite signal, and holds a lock until all of it is gone.
+    let check = "exec 9> ../../../../lock; flock -n 9 || echo two >> ../../../../two
+        trap '' TERM; setsid sleep 1000 & sleep 1000 & wait";
+    let mut hasty = Command::new(program());
+    hasty.arg("hasty").args([machine.root(), machine.folder.path().join("artifacts")]);
+    let output = hasty.args([run.digest.as_str(), ROUNDS, check]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let descriptors = String::from_utf8(output.stdout).unwrap();
+    let counts: Vec<u32> = descriptors.split_whitespace().map(|one| one.parse().unwrap()).collect();
+    assert!(counts.len() == 2 && counts[1] <= counts[0], "descriptors: {descriptors}");
+    assert_eq!(count_in(machine.folder.path()), 0, "processes");
+    assert!(machine.folder.path().join("lock").exists(), "some got as far as that");
+    assert!(!machine.folder.path().join("two").exists(), "two ran at a time");
 }
 
 #[tokio::test]

@@ -1,10 +1,8 @@
 //! Builds on a real disk: whole or not there at all.
 
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use crate::machine::{Machine, bundle, open};
 use host::{Host, InstallError};
@@ -92,7 +90,7 @@ async fn a_build_of_archives_and_files_is_placed_whole() {
     assert_eq!((mode("bin/blog"), mode("bin/data"), mode("tool")), (0o755, 0o644, 0o755));
     assert_eq!(fs::read(build.join("current")).unwrap(), b"content");
     assert!(build.join("bin/up").is_dir() && build.join("more/page").is_file());
-    assert!(!machine.root().join("incoming/blog").join(crate::machine::BUILD).exists());
+    assert_eq!(files(&machine.root().join("incoming")), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -151,36 +149,66 @@ async fn an_artifact_that_is_not_what_was_declared_is_refused() {
 }
 
 #[tokio::test]
+async fn what_came_of_a_build_is_not_fetched_again() {
+    let machine = Machine::new();
+    let first = machine.artifact("first", &[1; 10_000]);
+    let second = machine.artifact("second", &[2; 10_000]);
+    let both = vec![first.clone(), second.clone()];
+    let at_source = |artifact: &Artifact| {
+        machine.folder.path().join("artifacts").join(artifact.digest.as_str())
+    };
+    let part = |artifact: &Artifact| {
+        machine.root().join("incoming").join(format!("{}.part", artifact.digest))
+    };
+    let whole = fs::read(at_source(&second)).unwrap();
+    fs::remove_file(at_source(&second)).unwrap();
+    let error = machine.install(both.clone()).await.unwrap_err();
+    assert!(matches!(error, InstallError::Missing { .. }), "{error}");
+    assert!(!machine.build().exists() && part(&first).exists());
+    // An engine that is gone and another in its place: it goes on with what there is, also in the middle.
+    fs::remove_file(at_source(&first)).unwrap();
+    fs::write(part(&second), &whole[..7_000]).unwrap();
+    fs::write(at_source(&second), &whole).unwrap();
+    let host = open(machine.folder.path(), &machine.root());
+    host.install(&bundle(both)).await.unwrap();
+    assert_eq!(fs::read(machine.build().join("second")).unwrap(), whole);
+    assert_eq!(files(&machine.root().join("incoming")), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn one_artifact_under_two_names_is_placed_twice() {
+    let machine = Machine::new();
+    let one = machine.artifact("one", b"#!/bin/sh\n");
+    let other = Artifact { name: "other".parse().unwrap(), ..one.clone() };
+    machine.install(vec![one, other]).await.unwrap();
+    let inode = |name: &str| machine.build().join(name).metadata().unwrap().ino();
+    assert_ne!(inode("one"), inode("other"));
+}
+
+#[tokio::test]
 async fn hostile_archives_are_refused_before_anything_outside_exists() {
     let hostile = [
         ("climbs", tar(&[file("../evil")]), "leaves the build's folder"),
-        ("climbs late", tar(&[file("a/../../evil")]), "leaves the build's folder"),
         ("absolute", tar(&[file("/tmp/bellwether-evil")]), "leaves the build's folder"),
-        ("link out", tar(&[link("x", "..")]), "may lie outside"),
-        ("link to the root", tar(&[link("x", "/")]), "may lie outside"),
         ("through a link", tar(&[link("x", "."), file("x/evil")]), "lies in what is no folder"),
-        ("link by a link", tar(&[link("a", "."), link("b", "a/..")]), "may lie outside"),
         ("hard link", tar(&[entry(EntryType::Link, "x", "/etc/passwd")]), "is neither a file"),
-        ("device", tar(&[entry(EntryType::Char, "x", "")]), "is neither a file"),
-        ("pipe", tar(&[entry(EntryType::Fifo, "x", "")]), "is neither a file"),
-        ("twice", tar(&[file("x"), file("x")]), "is there twice"),
-        ("file and folder", tar(&[file("x"), file("x/y")]), "lies in what is no folder"),
-        ("link over a file", tar(&[file("x"), link("./x", "y")]), "is there twice"),
+        ("late", tar(&[file("good"), link("x", "/")]), "may lie outside"),
         ("no archive", b"not an archive at all".repeat(100), "cannot be read as an archive"),
         ("cut off", tar(&[file("x")])[..515].to_vec(), "cannot be read as an archive"),
     ];
     for (name, bytes, words) in hostile {
-        for (name, bytes) in [("x.tar", bytes.clone()), ("x.tar.gz", gz(&bytes))]
-            .map(|one| (format!("{name} {}", one.0), (one.0, one.1)))
-        {
+        for (packed, bytes) in [("x.tar", bytes.clone()), ("x.tar.gz", gz(&bytes))] {
             let machine = Machine::new();
-            let artifact = machine.artifact(bytes.0, &bytes.1);
+            let artifact = machine.artifact(packed, &bytes);
+            let left = [machine.root().join("incoming").join(format!("{}.part", artifact.digest))];
             let error = machine.install(vec![artifact]).await.unwrap_err();
             assert!(
                 matches!(&error, InstallError::Unsafe { why, .. } if why.contains(words)),
                 "{name}: {error}"
             );
-            assert_eq!(files(&machine.root()), Vec::<String>::new(), "{name}");
+            // It is as it was declared, so it need not be fetched again to be refused again.
+            assert_eq!(files(&machine.root()), left.map(|part| part.display().to_string()));
+            assert!(!machine.root().join("incoming/content").exists(), "{name}");
             assert!(!machine.folder.path().join("evil").exists(), "{name}");
         }
     }
@@ -200,70 +228,34 @@ async fn two_artifacts_with_one_file_are_refused() {
 #[tokio::test]
 async fn what_an_interrupted_install_left_is_removed() {
     let machine = Machine::new();
-    let left =
-        machine.root().join("incoming/blog").join(crate::machine::BUILD).join("content/half");
-    fs::create_dir_all(left.parent().unwrap()).unwrap();
-    fs::write(&left, "half a file").unwrap();
+    let left = machine.root().join("incoming/content/half");
+    let leave = || {
+        fs::create_dir_all(left.parent().unwrap()).unwrap();
+        fs::write(&left, "half a file").unwrap();
+    };
+    leave();
     let run = machine.artifact("run", b"#!/bin/sh\n");
     machine.install(vec![run]).await.unwrap();
     assert!(!left.exists() && !machine.build().join("half").exists());
-    fs::create_dir_all(left.parent().unwrap()).unwrap();
+    leave();
     open(machine.folder.path(), &machine.root());
     assert!(!left.exists());
 }
 
-/// A small file system of its own, taken away with the value.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    /// `None` for who is not root: then nothing can be mounted, and the test has nothing to say.
-    fn mount(at: &'a Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(at).status();
-        mount.is_ok_and(|status| status.success()).then_some(Self(at))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
-}
-
 #[tokio::test]
-async fn a_full_disk_and_a_read_only_one_are_told_apart_and_get_well() {
+async fn many_installs_at_once_are_one_each() {
     let machine = Machine::new();
-    let at = machine.folder.path().join("disk");
-    let Some(_disk) = Disk::mount(&at) else { return };
-    let host = open(machine.folder.path(), &at);
-    let fits: Artifact = machine.artifact("run", b"#!/bin/sh\n");
-    let large = machine.artifact("large", &vec![7; 3 * 1024 * 1024]);
-    let install = |artifact: &Artifact| {
-        let (host, bundle) = (host.clone(), bundle(vec![artifact.clone()]));
-        async move { host.install(&bundle).await }
-    };
-    assert!(matches!(install(&large).await, Err(InstallError::Full { .. })));
-    // An archive that is small and unpacks to more than there is room for is found out in the middle.
-    let mut header = Header::new_gnu();
-    header.set_path("zeros").unwrap();
-    header.set_size(3 * 1024 * 1024);
-    header.set_mode(0o644);
-    header.set_cksum();
-    let mut builder = Builder::new(Vec::new());
-    builder.append(&header, std::io::repeat(0).take(3 * 1024 * 1024)).unwrap();
-    let bomb = machine.artifact("bomb.tar.gz", &gz(&builder.into_inner().unwrap()));
-    assert!(matches!(install(&bomb).await, Err(InstallError::Full { .. })));
-    assert_eq!(files(&at), Vec::<String>::new());
-
-    let remount = |how: &str| {
-        let status = Command::new("mount").args(["-o", how]).arg(&at).status().unwrap();
-        assert!(status.success());
-    };
-    remount("remount,ro");
-    assert!(matches!(install(&fits).await, Err(InstallError::ReadOnly)));
-    remount("remount,rw");
-    install(&fits).await.unwrap();
-    let run = at.join("builds/blog").join(crate::machine::BUILD).join("run");
-    assert_eq!(run.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+    let run = machine.artifact("run", b"#!/bin/sh\n");
+    let more = machine.artifact("more.tar", &tar(&[file("page")]));
+    let mut all = tokio::task::JoinSet::new();
+    for nth in 0..24 {
+        let (host, mut bundle) = (machine.host.clone(), bundle(vec![run.clone(), more.clone()]));
+        bundle.module = format!("module-{}", nth % 4).parse().unwrap();
+        all.spawn(async move { host.install(&bundle).await.map(|()| bundle.module) });
+    }
+    for done in all.join_all().await {
+        let build = machine.root().join("builds").join(done.unwrap().as_str());
+        assert!(build.join(crate::machine::BUILD).join("page").is_file());
+    }
+    assert_eq!(files(&machine.root().join("incoming")), Vec::<String>::new());
 }

@@ -1,16 +1,18 @@
 //! A machine in a temporary folder, for the tests of real processes and real disks.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::{Adopted, Bundle, Host, InstallError, Notify, Process, ProcessSpec};
 use inventory::{Artifact, Signal, Span, Stop};
-use machine_os::{OsConfig, OsHost, OsProcess};
+use machine_os::{Bounds, OsConfig, OsHost, OsProcess};
 use names::Digest;
 use rustix::process::{Pid, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
 
@@ -73,13 +75,17 @@ impl Machine {
 }
 
 pub(crate) fn open(folder: &Path, root: &Path) -> OsHost {
+    open_within(Bounds::open(), folder, root)
+}
+
+pub(crate) fn open_within(bounds: Bounds, folder: &Path, root: &Path) -> OsHost {
     let artifacts = folder.join("artifacts");
     fs::create_dir_all(&artifacts).unwrap();
     let shim = vec![program().into(), "shim".into()];
     // With its folder, whatever a test left running ends.
     let orphan_after = Some(Duration::from_secs(60));
     let root = root.to_owned();
-    OsHost::open(OsConfig { root, artifacts, shim, path: None, orphan_after }).unwrap()
+    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, orphan_after }).unwrap()
 }
 
 /// The example `machine`, which is built with the tests and lies beside them.
@@ -117,13 +123,34 @@ pub(crate) fn spec() -> ProcessSpec {
     }
 }
 
-/// Waits for a fact, at most ten seconds: a deadline for what never becomes true, not a time that anything takes.
+/// What a host's file looks like that has this in it.
+pub(crate) fn seal(content: &str) -> String {
+    format!("{content}\n{}\n", Digest::from_bytes(Sha256::digest(content).into()))
+}
+
+/// How long a fact is waited for: a deadline for what never becomes true, not a time that anything takes.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+/// Waits for a fact.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..1_000 {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
         if let Some(found) = look() {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
+    }
+    unreachable!("this never became true: {what}")
+}
+
+/// Waits for a fact that is asked for.
+pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < DEADLINE {
+        if is_so().await {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
     }
     unreachable!("this never became true: {what}")
 }
@@ -136,20 +163,35 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The numbers that a script wrote, one a line, once there are as many as wanted.
 pub(crate) async fn pids(process: &OsProcess, count: usize) -> Vec<u32> {
-    for _ in 0..1_000 {
-        let lines = process.last_lines().await;
-        if lines.len() >= count {
-            return lines.iter().map(|line| line.trim().parse().unwrap()).collect();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    unreachable!("the script did not say {count} numbers")
+    let said = async || process.last_lines().await.len() >= count;
+    eventually("the script said its numbers", said).await;
+    let lines = process.last_lines().await;
+    lines.iter().map(|line| line.trim().parse().unwrap()).collect()
 }
 
 /// The shim of a process: whose child it is.
 pub(crate) fn shim_of(process: &OsProcess) -> u32 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.identity().pid)).unwrap();
+    stat_parent(process.identity().pid)
+}
+
+pub(crate) fn stat_parent(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Where a process was told to listen.
+pub(crate) async fn port_of(pid: u32) -> u16 {
+    // While it executes another program its environment is not to be seen.
+    let port = || {
+        let environment = fs::read_to_string(format!("/proc/{pid}/environ")).ok()?;
+        environment.split('\0').find_map(|one| one.strip_prefix("PORT="))?.parse().ok()
+    };
+    until("it knows where to listen", port).await
+}
+
+/// Says that there is something that cannot be shown here.
+pub(crate) fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {what}");
 }
 
 pub(crate) fn kill(pid: u32) {
@@ -159,4 +201,28 @@ pub(crate) fn kill(pid: u32) {
 /// Waits until none of these processes is there.
 pub(crate) async fn until_gone(pids: &[u32]) {
     until("all are gone", || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+/// The processes whose place is below a folder.
+pub(crate) fn count_in(folder: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(folder)).count()
+}
+
+/// What a process takes of memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident_kib: u64,
+    /// What is its alone and was written.
+    pub(crate) own_kib: u64,
+}
+
+pub(crate) fn memory_of(pid: u32) -> Memory {
+    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let kib = |key: &str| {
+        let line = memory.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
+    };
+    Memory { resident_kib: kib("Rss:"), own_kib: kib("Anonymous:") }
 }

@@ -1,13 +1,16 @@
 //! Real processes: their identity, their end, and that nothing of them is ever left.
 
 use std::fs::{self, File, Permissions};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::machine::{Machine, STOP, is_alive, pids, spec};
+use crate::engine::Engine;
+use crate::machine::{Machine, STOP, count_in, is_alive, pids, program, spec, until};
 use host::{Exit, Host, Process, ProcessSpec, StartError};
 use inventory::{Limits, Span, Stop};
 use machine_os::OsProcess;
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 #[tokio::test]
@@ -53,6 +56,59 @@ async fn grandchildren_do_not_survive_the_stop() {
         process.stop(STOP).await;
         assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
     }
+}
+
+#[tokio::test]
+async fn whatever_a_server_hides_behind_its_stop_leaves_nothing_and_its_port_is_free() {
+    let serve = format!("{} serve $PORT here", program().display());
+    for script in [
+        format!("{serve} & wait"),
+        format!("setsid {serve} & wait"),
+        format!("sh -c '{serve} & wait' & wait"),
+        // A daemon, as the books have it: two forks and a session of its own, its output elsewhere.
+        format!("(setsid sh -c '{serve} >/dev/null 2>&1 &' &); exec sleep 1000"),
+    ] {
+        let machine = Machine::new();
+        let process = machine.run(&script).await;
+        let address = process.address();
+        until("it listens", || TcpStream::connect(address).ok()).await;
+        process.stop(STOP).await;
+        assert!(TcpListener::bind(address).is_ok(), "{script}");
+        assert_eq!(count_in(&machine.build()), 0, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_whose_parent_ends_ends_with_it() {
+    let machine = Machine::new();
+    let go = machine.folder.path().join("go");
+    let script = format!(
+        "(setsid {} serve $PORT here &); until test -e {}; do sleep 0.01; done",
+        program().display(),
+        go.display()
+    );
+    let process = machine.run(&script).await;
+    let address = process.address();
+    until("it listens", || TcpStream::connect(address).ok()).await;
+    fs::write(go, "").unwrap();
+    assert_eq!(process.ended().await, Exit::Status(0));
+    assert!(TcpListener::bind(address).is_ok());
+    assert_eq!(count_in(&machine.build()), 0);
+}
+
+#[tokio::test]
+async fn one_that_has_stopped_itself_heeds_the_word_to_end_before_the_grace_is_over() {
+    let machine = Machine::new();
+    let script = "trap 'exit 5' TERM; echo $$; kill -STOP $$; while :; do sleep 0.01; done";
+    let process = machine.run(script).await;
+    let pid = pids(&process, 1).await[0];
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T').then_some(())
+    };
+    until("it has stopped itself", is_stopped).await;
+    process.stop(STOP).await;
+    assert_eq!(process.ended().await, Exit::Status(5));
 }
 
 #[tokio::test]
@@ -108,6 +164,41 @@ async fn a_workload_inherits_no_descriptor_and_no_environment() {
     assert!(found("/dev/null") && !found("lock"), "{lines:#?}");
     assert!(found("GREETING=hello") && !found("HOME=") && !found("CARGO"), "{lines:#?}");
     assert!(found(&format!("PORT={}", process.address().port())), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn a_lock_of_an_engine_is_held_by_nobody_else() {
+    let machine = Machine::new();
+    let lock = machine.folder.path().join("lock");
+    // A descriptor that is not closed by itself when another program is started.
+    let shell = format!("exec 9>'{}'; flock 9; exec \"$@\"", lock.display());
+    let (engine, pid) = Engine::start_by(&machine, "exec sleep 1000", &shell);
+    let is_free = || {
+        let lock = File::open(&lock).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    };
+    assert!(!is_free(), "the engine holds it");
+    engine.kill();
+    assert!(is_free() && is_alive(pid));
+}
+
+#[tokio::test]
+async fn a_workload_treats_signals_as_a_new_process_does_whoever_started_the_engine() {
+    let machine = Machine::new();
+    let shell = "trap '' HUP INT QUIT TERM USR1 PIPE; exec \"$@\"";
+    let script = "grep -E 'Sig(Blk|Ign)' /proc/self/status; exec sleep 1000";
+    let (_engine, _) = Engine::start_by(&machine, script, shell);
+    let log = machine.root().join("output/blog/blog-1/web.log");
+    let treated = || {
+        let log = fs::read_to_string(&log).ok()?;
+        let masks = log.lines().filter_map(|line| line.strip_prefix("Sig")?.split_once(":\t"));
+        let masks: Vec<u64> =
+            masks.map(|(_, mask)| u64::from_str_radix(mask, 16).unwrap()).collect();
+        (masks.len() == 2).then_some(masks)
+    };
+    // The C library keeps some above 31 to itself.
+    let masks = until("it says how", treated).await;
+    assert!(masks.iter().all(|mask| mask & 0x7fff_ffff == 0), "{masks:x?}");
 }
 
 #[tokio::test]

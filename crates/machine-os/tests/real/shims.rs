@@ -1,66 +1,16 @@
 //! What a shim does beside holding its workload: output whatever becomes of it, orphans, words of its own, and its size.
 
 use std::fs;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::disk::Disk;
 use crate::machine::{
-    Machine, artifact, bundle, is_alive, pids, program, shim_of, spec, until, until_gone,
+    Machine, Memory, artifact, bundle, is_alive, memory_of, pids, program, shim_of, spec, until,
+    until_gone,
 };
-use host::{CheckFailed, Exit, Host, Notify, Process, ProcessSpec};
-use inventory::{Check, Limits};
-use machine_os::{OsConfig, OsHost};
-
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-#[tokio::test]
-async fn output_is_taken_in_when_its_log_is_gone_and_its_folder_takes_none() {
-    let machine = Machine::new();
-    let go = machine.folder.path().join("go");
-    // Ten megabytes in a second: more than any pipe holds.
-    let script = format!(
-        "echo begun; until test -e {}; do sleep 0.01; done
-        for _ in 1 2 3 4 5 6 7 8 9 10; do head -c 1000000 /dev/zero; sleep 0.1; done; echo; echo done",
-        go.display()
-    );
-    let process = machine.run(&script).await;
-    let folder = machine.root().join("output/blog/blog-1");
-    let log = folder.join("web.log");
-    until("it has begun", || fs::read_to_string(&log).ok()?.contains("begun").then_some(())).await;
-    fs::remove_file(&log).unwrap();
-    let Some(_disk) = Disk::read_only(&folder) else { return };
-    fs::write(go, "").unwrap();
-    assert_eq!(process.ended().await, Exit::Status(0));
-    assert_eq!(process.last_lines().await.last().unwrap(), "done");
-    assert!(!log.exists());
-}
-
-#[tokio::test]
-async fn a_log_that_is_removed_begins_again() {
-    let machine = Machine::new();
-    let process = machine.run("while :; do echo here; sleep 0.01; done").await;
-    let log = machine.root().join("output/blog/blog-1/web.log");
-    let here = || fs::read_to_string(&log).ok()?.contains("here").then_some(());
-    until("it is written", here).await;
-    fs::remove_file(&log).unwrap();
-    until("it is written again", here).await;
-    assert!(is_alive(process.identity().pid));
-}
-
-#[tokio::test]
-async fn a_line_of_fifty_megabytes_and_bytes_of_any_kind_pass() {
-    let machine = Machine::new();
-    let script = "head -c 50000000 /dev/zero | tr '\\0' x; echo; head -c 5000000 /dev/urandom; echo; echo done";
-    let process = machine.run(script).await;
-    assert_eq!(process.ended().await, Exit::Status(0));
-    assert_eq!(process.last_lines().await.last().unwrap(), "done");
-    let logs = fs::read_dir(machine.root().join("output/blog/blog-1")).unwrap();
-    let bytes: u64 = logs.map(|log| log.unwrap().metadata().unwrap().len()).sum();
-    assert!(bytes < 3 * 1024 * 1024, "{bytes}");
-}
+use host::{Exit, Host, Process, ProcessSpec};
+use inventory::Limits;
+use machine_os::{Bounds, OsConfig, OsHost};
 
 /// A host whose workloads end soon after their engine.
 fn hasty(machine: &Machine) -> OsHost {
@@ -69,6 +19,7 @@ fn hasty(machine: &Machine) -> OsHost {
         artifacts: machine.folder.path().join("artifacts"),
         shim: vec![program().into(), "shim".into()],
         path: None,
+        bounds: Bounds::open(),
         orphan_after: Some(Duration::from_millis(300)),
     };
     OsHost::open(config).unwrap()
@@ -106,72 +57,6 @@ async fn an_orphan_that_nobody_can_find_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_process_is_ready_when_it_says_so_and_nobody_else_says_it() {
-    let machine = Machine::new();
-    let says = |words: &str| format!("{} notify '{words}'", program().display());
-    let go = machine.folder.path().join("go");
-    let script = format!(
-        "{}; until test -e {}; do sleep 0.01; done; {}; exec sleep 1000",
-        says("STATUS=warming up"),
-        go.display(),
-        says("READY=1")
-    );
-    let process = machine.run_as(&script, ProcessSpec { notify: Notify::Heard, ..spec() }).await;
-    let check = || process.check(&Check::Notify, TIMEOUT);
-    let warming = "it has not said that it is ready; it says: warming up";
-    while check().await != Err(CheckFailed(warming.to_owned())) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let pid = process.identity().pid;
-    let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
-    let name = environment.split('\0').find_map(|one| one.strip_prefix("NOTIFY_SOCKET=@")).unwrap();
-    let to = SocketAddr::from_abstract_name(name).unwrap();
-    UnixDatagram::unbound()
-        .unwrap()
-        .send_to_addr(b"STATUS=I am no child of it\nREADY=1", &to)
-        .unwrap();
-    assert_eq!(check().await, Err(CheckFailed(warming.to_owned())));
-    fs::write(go, "").unwrap();
-    while check().await != Ok(()) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    drop(process);
-    let [adopted] = &machine.adopt().await[..] else { unreachable!("one runs") };
-    assert_eq!(adopted.process.check(&Check::Notify, TIMEOUT).await, Ok(()));
-}
-
-#[tokio::test]
-async fn a_process_that_is_not_asked_for_words_is_given_no_way_to_say_any() {
-    let machine = Machine::new();
-    let process = machine.run("echo \"<$NOTIFY_SOCKET>\"; exec sleep 1000").await;
-    while process.last_lines().await != ["<>"] {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let failed = process.check(&Check::Notify, TIMEOUT).await;
-    assert_eq!(failed, Err(CheckFailed("it has not said that it is ready".to_owned())));
-}
-
-/// The processes whose place is below a folder.
-fn count_in(folder: &Path) -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let places = processes.filter_map(|one| fs::read_link(one.path().join("cwd")).ok());
-    places.filter(|place| place.starts_with(folder)).count()
-}
-
-#[tokio::test]
-async fn checks_that_time_out_leave_no_process() {
-    let machine = Machine::new();
-    let process = machine.run("exec sleep 1000").await;
-    let before = count_in(machine.folder.path());
-    let check = ["sh", "-c", "setsid sleep 1000 & sleep 1000"];
-    let check = Check::Exec(check.map(str::to_owned).into());
-    for _ in 0..20 {
-        assert!(process.check(&check, Duration::from_millis(50)).await.is_err());
-    }
-    assert_eq!(count_in(machine.folder.path()), before);
-}
-
-#[tokio::test]
 async fn a_limit_that_cannot_be_kept_is_said_in_the_log() {
     let machine = Machine::new();
     let limits = Limits { memory: Some(1 << 40), tasks: None, files: None };
@@ -197,14 +82,13 @@ async fn a_limit_that_cannot_be_kept_is_said_in_the_log() {
 #[tokio::test]
 async fn a_shim_is_small() {
     const OWN_KIB_MAX: u64 = 1024;
+    // Optimised it is 2 MiB at most; what is built for tests takes more.
+    const RESIDENT_KIB_MAX: u64 = 3 * 1024;
     let machine = Machine::new();
     let process = machine.run("exec sleep 1000").await;
-    let memory = fs::read_to_string(format!("/proc/{}/smaps_rollup", shim_of(&process))).unwrap();
-    let kib = |key: &str| {
-        let line = memory.lines().find_map(|line| line.strip_prefix(key)).unwrap();
-        line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
-    };
-    // Its program is in memory once for all.
-    let own = kib("Private_Dirty:") + kib("Anonymous:");
-    assert!(own <= OWN_KIB_MAX, "{memory}");
+    let shim = shim_of(&process);
+    let is_small =
+        |memory: &Memory| memory.own_kib <= OWN_KIB_MAX && memory.resident_kib <= RESIDENT_KIB_MAX;
+    // What starting needed is given back a moment after the workload runs.
+    until("it is small", || Some(memory_of(shim)).filter(is_small)).await;
 }

@@ -1,13 +1,10 @@
 //! Reads `[gate]`, and refuses a policy that no build could ever pass.
 
 use gate_judge::Rules;
+use toml_fields::{Field, Found, Reported};
 
 use super::{COUNT, some_time, time};
-use crate::manifest::{
-    fault::{Found, Reported},
-    field::Field,
-    model::GatePolicy,
-};
+use crate::manifest::model::GatePolicy;
 
 pub(super) fn policy(field: Field, found: &mut Found) -> Result<GatePolicy, Reported> {
     let mut table = field.table(found)?;

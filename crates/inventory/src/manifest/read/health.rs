@@ -1,11 +1,9 @@
 //! Reads `health`.
 
+use toml_fields::{Field, Found, Reported, list};
+
 use super::{COUNT, command, some_time, time};
-use crate::manifest::{
-    fault::{Found, Reported, list},
-    field::Field,
-    model::{Check, Health},
-};
+use crate::manifest::model::{Check, Health};
 
 type ReadCheck = fn(Field, &mut Found) -> Result<Check, Reported>;
 
@@ -14,7 +12,7 @@ const CHECKS: [(&str, ReadCheck); 5] = [
     ("http", |field, found| path(field, found).map(|path| Check::Http { path, body: None })),
     ("tcp", |field, found| yes(field, found).map(|()| Check::Tcp)),
     ("exec", |field, found| command(field, found).map(Check::Exec)),
-    ("notify", |field, found| yes(field, found).map(|()| Check::Notify)),
+    ("notify", |field, found| yes(field, found).map(|()| Check::Notify { watchdog: None })),
     ("alive", |field, found| some_time(field, found).map(Check::Alive)),
 ];
 
@@ -47,6 +45,12 @@ pub(super) fn health(field: Field, found: &mut Found) -> Result<Health, Reported
             text => Ok(text.to_owned()),
         })
     });
+    let watchdog = table.optional(found, "watchdog", |field, found| {
+        if keys != ["notify"] {
+            return Err(field.spot.wrong(found, "only a `notify` check has a watchdog"));
+        }
+        some_time(field, found)
+    });
     let count = |field: Field, found: &mut Found| field.whole(found, COUNT);
     let every = table.or(found, ("every", Health::EVERY), some_time);
     let timeout = table.or(found, ("timeout", Health::TIMEOUT), some_time);
@@ -54,9 +58,11 @@ pub(super) fn health(field: Field, found: &mut Found) -> Result<Health, Reported
     let failures = table.or(found, ("failures", Health::FAILURES), count);
     let start_up = table.or(found, ("start_up", Health::START_UP), time);
     table.finish(found);
-    let (mut check, wanted) = (check?, body?);
-    if let Check::Http { body, .. } = &mut check {
-        *body = wanted;
+    let (mut check, wanted, bound) = (check?, body?, watchdog?);
+    match &mut check {
+        Check::Http { body, .. } => *body = wanted,
+        Check::Notify { watchdog } => *watchdog = bound,
+        Check::Tcp | Check::Exec(_) | Check::Alive(_) => {}
     }
     Ok(Health {
         check,

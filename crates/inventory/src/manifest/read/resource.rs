@@ -2,11 +2,11 @@
 
 use core::{net::SocketAddr, ops::RangeInclusive};
 
+use toml_fields::{Field, Found, Reported};
+
 use super::{COMMAND, COUNT, Taken, command, health, some_time, time};
 use crate::{
     manifest::{
-        fault::{Found, Reported},
-        field::Field,
         model::{Health, Limits, Resource, Restart, Signal, Stop},
         size,
     },
@@ -118,7 +118,11 @@ fn backoff(field: Field, found: &mut Found) -> Result<(Span, Span), Reported> {
     })
 }
 
-fn user(field: Field, found: &mut Found) -> Result<String, Reported> {
+/// Reads the name of a user, wherever a file of ours has one.
+///
+/// # Errors
+/// When it is no name that a user can have; it was collected.
+pub fn user(field: Field, found: &mut Found) -> Result<String, Reported> {
     const LENGTH_MAX: usize = 32;
     field.checked(found, "a user's name in quotes", |text| {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
