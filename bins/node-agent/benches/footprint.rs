@@ -53,9 +53,13 @@ fn main() -> Outcome {
     let before = ticks(engine.pid())?;
     thread::sleep(IDLE);
     let used = ticks(engine.pid())? - before;
-    let percent = 100.0 * used as f64 / (rustix::param::clock_ticks_per_second() as f64 * IDLE.as_secs_f64());
+    let percent =
+        100.0 * used as f64 / (rustix::param::clock_ticks_per_second() as f64 * IDLE.as_secs_f64());
 
-    println!("{:<26} {:>12} {:>10} {:>10} {:>14}", "idle", "resident KiB", "share", "own", "target");
+    println!(
+        "{:<26} {:>12} {:>10} {:>10} {:>14}",
+        "idle", "resident KiB", "share", "own", "target"
+    );
     row(&format!("engine, {INSTANCES} instances"), Memory::of(engine.pid())?, ENGINE_KIB_MAX);
     let shims = shims(&machine)?;
     if shims.len() != INSTANCES {
@@ -85,7 +89,8 @@ impl Memory {
     fn of(pid: u32) -> Outcome<Self> {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
         let kib = |key: &str| -> Outcome<u64> {
-            let value = text.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;
+            let value =
+                text.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;
             Ok(value.trim_end_matches("kB").trim().parse()?)
         };
         Ok(Self {
