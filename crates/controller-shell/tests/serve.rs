@@ -236,10 +236,13 @@ fn statement(sequence: u64, held: Option<&Declaration>, held_for: Duration) -> S
     }
 }
 
-/// A build whose command says so breaks after a while.
+/// A build whose command says so breaks after a while, or is never well.
 fn state_of(declared: &DeclaredModule, held_for: Duration) -> ResourceState {
-    let breaks = declared.manifest.resources[0].command.iter().any(|part| part == "breaks");
-    match breaks && held_for >= BREAKS_AFTER {
+    let is = |word| declared.manifest.resources[0].command.iter().any(|part| part == word);
+    if is("ails") {
+        return ResourceState::Unhealthy;
+    }
+    match is("breaks") && held_for >= BREAKS_AFTER {
         true => ResourceState::Failed,
         false => ResourceState::Healthy,
     }
@@ -270,6 +273,36 @@ async fn clock_steps_move_neither_settle_nor_bound() {
         fleet.clock.step(step);
         fleet.until("done").await;
         let took = began.elapsed();
+        assert!(
+            took.abs_diff(undisturbed) <= Duration::from_secs(3),
+            "{took:?} instead of {undisturbed:?} after {step}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_steps_let_no_bound_fall_early_or_late() {
+    let took = async |step: TimeDelta| {
+        let fleet = Fleet::start().await;
+        fleet.release_of("a", "'./blog', 'ails'").await;
+        fleet.until("judging").await;
+        let began = Instant::now();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            fleet.clock.step(step);
+        }
+        let failed = async {
+            while fleet.plan().await.state != "failed" {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        timeout(DEADLINE * 2, failed).await.unwrap();
+        began.elapsed()
+    };
+    let undisturbed = took(TimeDelta::zero()).await;
+    assert!(undisturbed >= Duration::from_secs(600), "the bound is ten minutes: {undisturbed:?}");
+    for step in [TimeDelta::hours(-1), TimeDelta::hours(1), TimeDelta::days(-20_000)] {
+        let took = took(step).await;
         assert!(
             took.abs_diff(undisturbed) <= Duration::from_secs(3),
             "{took:?} instead of {undisturbed:?} after {step}"
