@@ -138,3 +138,95 @@ pub(super) fn idle(idle: &Idle, paint: Paint) -> String {
         table.render(paint, "")
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use wire::{BootId, Trouble, TroubleKind};
+
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn of(bus: BusState) -> Status {
+        let trouble = Trouble { kind: TroubleKind::DiskFull, why: "no room\non /data".to_owned() };
+        Status {
+            version: Status::VERSION,
+            machine: "box-1".parse().unwrap(),
+            agent: "1.2.3".to_owned(),
+            process: 7,
+            boot: BootId("a-boot".to_owned()),
+            since: at(0),
+            folder: "/data".into(),
+            bus: BusStatus { state: bus, since: at(60), why: None },
+            storeless: None,
+            stated_at: Some(at(3_600)),
+            statement: Some(Statement {
+                machine: "box-1".parse().unwrap(),
+                boot: BootId("a-boot".to_owned()),
+                engine: wire::EngineNonce("1".to_owned()),
+                sequence: 1,
+                declaration: None,
+                resources: Vec::new(),
+                troubles: vec![trouble],
+            }),
+        }
+    }
+
+    #[test]
+    fn everything_that_is_known_of_a_machine_is_told() {
+        let told = status(&of(BusState::Connected), at(3_605), Paint::Plain);
+        let expected = "\
+machine  box-1
+engine   1.2.3, process 7, began 1970-01-01 00:00:00 UTC (1 h ago)
+folder   /data
+boot     a-boot
+bus      reached since 1970-01-01 00:01:00 UTC (59 min ago)
+holds    no declaration, stated 5 s ago
+trouble  disk-full: no room on /data
+
+nothing runs here, and nothing should";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_not_there_says_why() {
+        let bus = BusStatus { why: Some("nobody listens".to_owned()), ..of(BusState::Lost).bus };
+        let storeless = Some("no space left".to_owned());
+        let unstated = Status { bus, storeless, statement: None, ..of(BusState::Lost) };
+        let told = status(&unstated, at(3_605), Paint::Plain);
+        for line in [
+            "bus      not reached since 1970-01-01 00:01:00 UTC (59 min ago): nobody listens",
+            "store    cannot be opened: no space left",
+            "holds    nothing was stated yet",
+        ] {
+            assert!(told.lines().any(|told| told == line), "{line}\n{told}");
+        }
+    }
+
+    #[test]
+    fn where_no_engine_runs_what_goes_on_is_counted() {
+        assert_eq!(
+            idle(&Idle { workloads: Vec::new() }, Paint::Plain),
+            "nothing runs here that an engine started"
+        );
+        let found = |state, process| Found {
+            module: "blog".parse().unwrap(),
+            instance: "blog-1".parse().unwrap(),
+            resource: "web".parse().unwrap(),
+            execution: "a1-1".parse().unwrap(),
+            address: "127.0.0.1:80".parse().unwrap(),
+            state,
+            process,
+        };
+        let workloads = vec![found(State::Runs, Some(9)), found(State::Ended, None)];
+        let told = idle(&Idle { workloads }, Paint::Plain);
+        assert!(told.starts_with("1 process goes on without an engine"), "{told}");
+        assert!(
+            told.ends_with("blog    blog-1    web       ended  -        127.0.0.1:80"),
+            "{told}"
+        );
+    }
+}
