@@ -15,7 +15,7 @@ use terminal::{
 use crate::{
     command_line::Everywhere,
     config::{Config, DEFAULT_PATH, Origin},
-    folder::Folder,
+    folder::{Folder, Held},
     status,
 };
 
@@ -61,6 +61,7 @@ pub(crate) async fn doctor(everywhere: &Everywhere, output: &Output) -> Result<(
     let (config, mut checks) = config(everywhere);
     checks.push(machine::user());
     let dir = everywhere.dir.clone().or_else(|| config.as_ref().map(|config| config.dir.clone()));
+    let mut engine = None;
     match dir {
         None => checks.push(Check::warning(
             "folder",
@@ -77,9 +78,13 @@ pub(crate) async fn doctor(everywhere: &Everywhere, output: &Output) -> Result<(
                 checks.push(engine::bus(&config.bus, answered.as_ref().ok()).await);
             }
             checks.extend(engine::unit(&folder));
+            engine = match folder.is_held() {
+                Ok(Held::By(pid)) => pid,
+                Ok(Held::ByNobody) | Err(_) => None,
+            };
         }
     }
-    checks.push(machine::groups());
+    checks.push(machine::groups(engine));
     checks.push(machine::processes());
     checks.push(machine::clock());
     output.answer(&checks, |checks, paint| shown(checks, paint))?;

@@ -5,7 +5,7 @@ use std::fs;
 use chrono::{DateTime, Datelike, Utc};
 use rustix::process::geteuid;
 
-use super::Check;
+use super::{Check, Finding};
 use crate::clock as time;
 
 /// Who this is, and what that means.
@@ -21,8 +21,8 @@ pub(super) fn user() -> Check {
     }
 }
 
-/// Whether limits on memory and tasks can be kept.
-pub(super) fn groups() -> Check {
+/// Whether limits on memory and tasks are kept by the engine that is this process, or could be by one.
+pub(super) fn groups(engine: Option<u32>) -> Check {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mounted = mounts.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(' ').collect();
@@ -30,7 +30,39 @@ pub(super) fn groups() -> Check {
     });
     let controllers =
         mounted.as_ref().map(|at| fs::read_to_string(format!("{at}/cgroup.controllers")));
-    of_groups(mounted.as_deref(), controllers.and_then(Result::ok).as_deref())
+    let check = of_groups(mounted.as_deref(), controllers.and_then(Result::ok).as_deref());
+    match (check.finding, mounted, engine) {
+        (Finding::Ok, Some(at), Some(pid)) => of_engine(&at, pid),
+        (Finding::Ok | Finding::Warning | Finding::Bad, _, _) => check,
+    }
+}
+
+/// Whether the group that the engine was delegated gives controllers to those in it.
+fn of_engine(at: &str, pid: u32) -> Check {
+    const NAME: &str = "cgroups";
+    let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+    let delegated = own.strip_suffix("/engine");
+    let given = delegated
+        .and_then(|group| fs::read_to_string(format!("{at}{group}/cgroup.subtree_control")).ok());
+    let given = given.unwrap_or_default();
+    let has = |name: &str| given.split_ascii_whitespace().any(|one| one == name);
+    match (delegated, has("memory") && has("pids")) {
+        (Some(_), true) => {
+            Check::ok(NAME, "limits on memory and tasks are kept, each in a group of its own")
+        }
+        // They are asked for with the first workload.
+        (Some(_), false) => {
+            Check::ok(NAME, "limits on memory and tasks are kept from the first workload on")
+        }
+        (None, _) => Check::warning(
+            NAME,
+            format!(
+                "the engine is in {own}, and no group beside it is its own: limits on memory and tasks are not kept"
+            ),
+            "run it with the unit that is shipped, under systemd 254 or newer (Delegate=yes, DelegateSubgroup=engine)",
+        ),
+    }
 }
 
 fn of_groups(mounted: Option<&str>, controllers: Option<&str>) -> Check {
@@ -116,7 +148,6 @@ fn of_clock(now: DateTime<Utc>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Finding;
 
     #[test]
     fn limits_work_where_their_controllers_are() {

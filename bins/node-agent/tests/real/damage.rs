@@ -107,7 +107,8 @@ fn one_file(bed: &mut Bed, dir: &Path, file: &Path, how: Damage) -> Outcome {
     bed.controller.until_stated("it holds its declaration", |stated| {
         healthy(stated, A).filter(|_| stated.declaration.is_some())
     })?;
-    if !is_of(file, &OTHERS) && !(is_of(file, &UNREAD) && how != Damage::Replaced) {
+    let is_right = is_of(file, &UNREAD) && how != Damage::Replaced;
+    if !is_of(file, &OTHERS) && !is_right {
         is_named(bed, dir, file)?;
     }
     bed.engine.kill()?;

@@ -6,3 +6,4 @@ mod damage;
 mod disk;
 mod life;
 mod machine;
+mod unit;

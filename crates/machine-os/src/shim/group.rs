@@ -17,12 +17,27 @@ pub(super) struct Group {
     home: PathBuf,
 }
 
+/// What the engine's own group is called where it was delegated one with room beside it: a group with controllers for its
+/// children has no processes itself, so the engine and its shims sit in this leaf, and workloads in others.
+const LEAF: &str = "engine";
+
 impl Group {
-    /// Makes a group below this process's own. `None` where there is no control group of version 2, or none may be made.
+    /// Makes a group beside this process's own if that is the leaf of a delegated one, and otherwise below it. `None` where
+    /// there is no control group of version 2, or none may be made.
     pub(super) fn make(name: &str) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let home = home(&mounts, &own)?;
+        if let Some(delegated) = delegated(&home) {
+            for controller in ["+memory", "+pids"] {
+                // Without one its limits are not kept, which is said where they are set.
+                let _ = fs::write(delegated.join("cgroup.subtree_control"), controller);
+            }
+            let path = delegated.join(name);
+            if fs::create_dir(&path).is_ok() {
+                return Some(Self { path, home });
+            }
+        }
         let path = home.join(name);
         fs::create_dir(&path).ok()?;
         Some(Self { path, home })
@@ -94,6 +109,11 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
+/// The group that was delegated, of the leaf in it.
+fn delegated(home: &Path) -> Option<&Path> {
+    home.parent().filter(|_| home.file_name().is_some_and(|name| name == LEAF))
+}
+
 /// Where this process's own group of version 2 is.
 fn home(mounts: &str, own: &str) -> Option<PathBuf> {
     let mount = mounts.lines().find_map(|line| {
@@ -123,6 +143,17 @@ mod tests {
             (unified, "9:pids:/x\n", None),
         ] {
             assert_eq!(home(mounts, own), expected.map(PathBuf::from), "{mounts}");
+        }
+    }
+
+    #[test]
+    fn workloads_stand_beside_a_leaf_and_below_any_other_group() {
+        for (home, expected) in [
+            ("/sys/fs/cgroup/system.slice/node-agent.service/engine", true),
+            ("/sys/fs/cgroup/system.slice/node-agent.service", false),
+            ("/sys/fs/cgroup/engine/x", false),
+        ] {
+            assert_eq!(delegated(Path::new(home)).is_some(), expected, "{home}");
         }
     }
 
