@@ -9,12 +9,12 @@
 //! | `exit` | shim | how the workload ended |
 //!
 //! Each file is whole or not there, and is sealed, so that damage done to it later is seen. The first three are there twice
-//! (`keepsake.copy`): a file that was damaged stops nothing. Only `exit` is synced: the others mean nothing after a power
-//! cut.
+//! (`keepsake.copy`), and the socket has a second name: a file that was damaged stops nothing. Only `exit` is synced: the
+//! others mean nothing after a power cut.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use host::Exit;
@@ -168,6 +168,21 @@ pub(crate) fn heal(folder: &Path, set_aside: impl Fn(&Path)) {
             }
         }
     }
+    let is_socket =
+        |path: &Path| path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
+    let sockets = sockets(folder);
+    let Some(good) = sockets.iter().find(|path| is_socket(path)) else { return };
+    for path in sockets.iter().filter(|path| !is_socket(path)) {
+        if path.symlink_metadata().is_ok() {
+            set_aside(path);
+        }
+        let _ = fs::hard_link(good, path);
+    }
+}
+
+/// The names under which a shim's socket can be reached.
+pub(crate) fn sockets(folder: &Path) -> [PathBuf; 2] {
+    both(folder, SOCKET)
 }
 
 /// Writes how the workload ended. It returns once that is on the disk.

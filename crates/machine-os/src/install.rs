@@ -57,6 +57,8 @@ impl Builds {
     /// Removes what an interrupted install or removal left. What cannot be removed now is removed by the next.
     pub(crate) fn open(root: PathBuf, artifacts: PathBuf) -> Self {
         sweep::sweep(&root, &BTreeSet::new());
+        // On a disk that takes no writes, whoever needs them says so.
+        let _ = sweep::make_folders(&root);
         Self { root, source: Folder(artifacts), work: Mutex::new(()) }
     }
 
@@ -87,8 +89,8 @@ impl Builds {
         if installed.is_ok() {
             self.drop_parts(bundle);
         }
-        installed.map_err(|error| match damage(&target).into_iter().next() {
-            Some(damage) => not_mended(bundle, &damage, error),
+        installed.map_err(|error| match damage(&target).first() {
+            Some(damage) => not_mended(bundle, damage, error),
             None => error,
         })
     }
@@ -112,7 +114,7 @@ impl Builds {
     fn make(&self, bundle: &Bundle, content: &Path) -> Result<Record, InstallError> {
         let incoming = self.root.join(INCOMING);
         let ready = || {
-            sweep::make_folder(&incoming)?;
+            sweep::make_folders(&self.root)?;
             sweep::remove(content)?;
             fs::create_dir(content)
         };
@@ -209,8 +211,10 @@ fn is_whole(target: &Path) -> bool {
     target.is_dir() && damage(target).is_empty()
 }
 
+/// What of a build is damaged; nothing, if it is not there.
 fn damage(target: &Path) -> Vec<Damage> {
-    Record::read(target).map_or_else(Vec::new, |record| record.damage(target))
+    let record = Record::read(target).filter(|_| target.is_dir());
+    record.map_or_else(Vec::new, |record| record.damage(target))
 }
 
 /// Says of a build that cannot be made good why that was tried at all: the build is not to blame.

@@ -10,6 +10,9 @@
 //! A shim that is killed takes nothing along. Its engine, or the next one, kills what is left of the workload, which is found
 //! by its control group, by a mark in its environment and by its session; that counts as an end of an unknown kind.
 //!
+//! A build is fetched into a part that outlives interruptions, looked through, unpacked aside and renamed into place whole
+//! (`install`). What the machine's owner allows is in [`Bounds`].
+//!
 //! Limits: [`inventory::Limits::files`] is set for the workload. Memory and tasks need a control group of the workload's
 //! own with those controllers; where there is none, the workload's log says so.
 

@@ -63,8 +63,14 @@ impl From<io::Error> for Unsound {
 impl From<sled::Error> for Unsound {
     fn from(error: sled::Error) -> Self {
         match error {
-            // With an error that the operating system did not word, sled says that a file ends too early.
-            sled::Error::Io(error) if error.raw_os_error().is_some() => Self::Trouble(error.into()),
+            // What the operating system did not word is that a file ends too early; and what it calls invalid is
+            // a place in the file that makes no sense.
+            sled::Error::Io(error)
+                if error.raw_os_error().is_some()
+                    && error.kind() != io::ErrorKind::InvalidInput =>
+            {
+                Self::Trouble(error.into())
+            }
             sled::Error::Io(_)
             | sled::Error::CollectionNotFound(_)
             | sled::Error::Unsupported(_)

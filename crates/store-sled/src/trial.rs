@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::statvfs;
 
@@ -76,7 +77,7 @@ fn settings(
     expected: Expected,
 ) -> Result<Option<Vec<u8>>, Unsound> {
     let Some(copy) = Copy::make(folder, snapshots)? else { return Ok(None) };
-    let config = config(copy.0.clone()).temporary(true);
+    let config = config(copy.path.clone()).temporary(true);
     let db = without_panic(|| config.open())??;
     let checked = without_panic(|| expected.check(&db));
     let settings = copy.settings();
@@ -86,16 +87,27 @@ fn settings(
     Ok(Some(settings?))
 }
 
+/// The trials of this process so far.
+static TRIALS: AtomicU64 = AtomicU64::new(0);
+
 /// A copy of the engine's files but its settings. Dropped, it is gone.
 #[derive(Debug)]
-struct Copy(PathBuf);
+struct Copy {
+    /// Where this store's trials are.
+    trials: PathBuf,
+    /// Where this one is. sled removes the folder too, when the last of its threads lets go of it: maybe long after the
+    /// trial. So no two have the same.
+    path: PathBuf,
+}
 
 impl Copy {
     /// `None` where the disk has no room for it.
     fn make(folder: &Folder, snapshots: &[PathBuf]) -> io::Result<Option<Self>> {
-        let copy = Self(folder.root().join("trial"));
+        let trials = folder.root().join("trial");
         // One of a process that was killed may be there.
-        at(&copy.0, remove(&copy.0))?;
+        at(&trials, remove(&trials))?;
+        let number = TRIALS.fetch_add(1, Ordering::Relaxed);
+        let copy = Self { path: trials.join(number.to_string()), trials };
         let blobs = folder.data().join("blobs");
         let mut sources = vec![folder.db()];
         sources.extend_from_slice(snapshots);
@@ -111,17 +123,17 @@ impl Copy {
         if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes {
             return Ok(None);
         }
-        at(&copy.0, make_folder(&copy.0.join("blobs")))?;
+        at(&copy.path, make_folder(&copy.path.join("blobs")))?;
         for source in sources {
             let below = source.strip_prefix(folder.data()).unwrap_or(&source);
-            at(&source, fs::copy(&source, copy.0.join(below)))?;
+            at(&source, fs::copy(&source, copy.path.join(below)))?;
         }
         Ok(Some(copy))
     }
 
     /// The settings in it, which sled wrote.
     fn settings(&self) -> io::Result<Vec<u8>> {
-        let path = self.0.join("conf");
+        let path = self.path.join("conf");
         at(&path, fs::read(&path))
     }
 }
@@ -129,7 +141,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         // What cannot be removed now is removed before the next trial.
-        remove(&self.0).ok();
+        remove(&self.trials).ok();
     }
 }
 

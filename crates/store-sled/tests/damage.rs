@@ -136,8 +136,10 @@ async fn try_one(
             Ok(false)
         }
         (Err(error), Right::Refused | Right::WholeOrRefused) => {
-            let text = error.to_string();
-            assert!(text.contains(path.to_str().ok_or("not text")?), "{text}");
+            let text = chain(&error);
+            if !text.contains(path.to_str().ok_or("not text")?) {
+                return Err(format!("the file is not named: {text}").into());
+            }
             assert_eq!(files(&root)?, before, "after: {text}");
             Ok(true)
         }
@@ -145,6 +147,17 @@ async fn try_one(
             Err(format!("{right:?} is right, this is {:?}", opened.map(|o| o.notes)).into())
         }
     }
+}
+
+/// As the program tells it.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
 }
 
 /// The folders that a store has, replaced or removed.
@@ -175,12 +188,7 @@ async fn a_damaged_folder_is_made_again_or_named() -> Outcome {
         match (SledStore::open(Options::new(&root)).await, named) {
             (Ok(opened), None) => assert_eq!(contents(&opened.store).await?, store.contents),
             (Err(error), Some(named)) => {
-                let mut text = error.to_string();
-                let mut source = error.source();
-                while let Some(error) = source {
-                    text = format!("{text}: {error}");
-                    source = error.source();
-                }
+                let text = chain(&error);
                 assert!(text.contains(root.join(named).to_str().ok_or("not text")?), "{text}");
             }
             (opened, _) => return Err(format!("{folder}, {named:?}: {opened:?}").into()),

@@ -164,9 +164,12 @@ pub(super) async fn connect(folder: &Path, shim: Who) -> io::Result<(Facts, Fact
     let connected = async {
         // The path through the open folder is short, wherever that lies.
         let opened = std::fs::File::open(folder)?;
-        let path =
-            format!("/proc/self/fd/{}/{}", rustix::fd::AsRawFd::as_raw_fd(&opened), entry::SOCKET);
-        let stream = UnixStream::connect(path).await?;
+        let path = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&opened));
+        let [socket, second] = entry::sockets(Path::new(&path));
+        let stream = match UnixStream::connect(socket).await {
+            Ok(stream) => stream,
+            Err(_) => UnixStream::connect(second).await?,
+        };
         // Who listened there first. It may be gone by now: one that could write no exit waits for an engine to tell it to,
         // and ends.
         let peer = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok());

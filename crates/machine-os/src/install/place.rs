@@ -35,8 +35,8 @@ pub(super) fn put_in_place(
     parent.parent().map_or(Ok(()), |modules| sync(&[modules.to_owned()]))
 }
 
-/// Replaces the files of a build that were damaged, one by one: a process that runs from it keeps what it has open, and what
-/// else lies in its folder is left alone.
+/// Replaces the files of a build that were damaged, one by one, and sets those aside: a process that runs from the build keeps
+/// what it has open, and what else lies in its folder is left alone.
 pub(super) fn mend(
     root: &Path,
     content: &Path,
@@ -51,7 +51,8 @@ pub(super) fn mend(
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent)?;
         }
-        if place.is_dir() {
+        // What cannot be set aside goes.
+        if place.symlink_metadata().is_ok() && aside::set_aside(root, &place).is_err() {
             sweep::throw_away(root, &place)?;
         }
         fs::rename(content.join(&damage.path), &place)?;

@@ -63,6 +63,12 @@ fn clear(root: &Path) -> Vec<Part> {
             Ok(found) if is_part && found.is_file() => {
                 parts.push(Part { name, path, modified: found.mtime() });
             }
+            // The folder itself stays: a disk that is full may have no room for one, and then nothing could be removed.
+            Ok(found) if name == TRASH && found.is_dir() => {
+                for thrown in fs::read_dir(&path).into_iter().flatten().flatten() {
+                    let _ = remove(&thrown.path());
+                }
+            }
             Ok(_) | Err(_) => {
                 let _ = remove(&path);
             }
@@ -71,17 +77,22 @@ fn clear(root: &Path) -> Vec<Part> {
     parts
 }
 
+/// Makes the folders in which nothing is worth keeping.
+pub(super) fn make_folders(root: &Path) -> io::Result<()> {
+    make_folder(&root.join(INCOMING))?;
+    make_folder(&root.join(INCOMING).join(TRASH))
+}
+
 /// Moves something aside to be removed, so that an interruption leaves nothing that looks half whole.
 pub(super) fn throw_away(root: &Path, path: &Path) -> io::Result<()> {
+    make_folders(root)?;
     let trash = root.join(INCOMING).join(TRASH);
-    make_folder(&root.join(INCOMING))?;
-    make_folder(&trash)?;
     let target = trash.join(format!("{:016x}", crate::host::draw()?));
     fs::rename(path, target)
 }
 
-/// Makes a folder in which nothing is worth keeping: whatever is there instead goes.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+/// Makes a folder; whatever is there instead goes.
+fn make_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -149,7 +160,9 @@ mod tests {
         fs::write(incoming.join("record"), "half").unwrap();
         fs::write(incoming.join("short.part"), "no digest").unwrap();
         sweep(root.path(), &BTreeSet::new());
-        assert_eq!(left(root.path()), names(0..8), "not older than a week");
+        let trash = [TRASH.to_owned()];
+        assert_eq!(left(root.path()), [&names(0..8)[..], &trash].concat(), "not older than a week");
+        assert_eq!(fs::read_dir(incoming.join(TRASH)).unwrap().count(), 0);
         let root = self::root(3);
         sweep(root.path(), &BTreeSet::new());
         assert_eq!(left(root.path()), names(0..3));
@@ -170,7 +183,7 @@ mod tests {
         sweep(root.path(), &BTreeSet::new());
         fs::write(root.path().join(INCOMING), "no folder").unwrap();
         sweep(root.path(), &BTreeSet::new());
-        make_folder(&root.path().join(INCOMING)).unwrap();
-        assert_eq!(left(root.path()), Vec::<String>::new());
+        make_folders(root.path()).unwrap();
+        assert_eq!(left(root.path()), [TRASH]);
     }
 }

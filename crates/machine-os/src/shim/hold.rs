@@ -123,6 +123,9 @@ fn findable(identity: &Identity) -> io::Result<UnixListener> {
     identity.write(Path::new(HERE))?;
     let listener = UnixListener::bind(entry::SOCKET)?;
     fs::set_permissions(entry::SOCKET, fs::Permissions::from_mode(0o600))?;
+    let [socket, second] = entry::sockets(Path::new(HERE));
+    // Where it cannot have a second name, the first is enough.
+    let _ = fs::hard_link(socket, second);
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

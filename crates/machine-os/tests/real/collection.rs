@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use crate::disk::Disk;
@@ -46,7 +47,7 @@ async fn what_is_not_kept_goes_with_all_that_belongs_to_it() {
     let blog = machine.root().join("builds/blog");
     assert_eq!(machine.host.collect(&builds(&[A, C])).await, builds(&[B]));
     assert_eq!(names(blog.clone()), [A, &format!("{A}.files"), C, &format!("{C}.files")]);
-    assert_eq!(names(machine.root().join("incoming")), Vec::<String>::new());
+    assert_eq!(names(machine.root().join("incoming/trash")), Vec::<String>::new());
     assert_eq!(machine.host.collect(&builds(&[A, C])).await, builds(&[]));
     // It can come again, and go with its module.
     install(&machine, &machine.host, &[B]).await;
@@ -106,7 +107,7 @@ async fn what_is_no_build_is_left_alone_and_what_removal_left_is_not() {
     assert_eq!(machine.host.collect(&builds(&[])).await, builds(&[A]));
     assert_eq!(names(blog), ["notes of an operator", "todo"]);
     assert_eq!(names(machine.root().join("builds")), ["UPPER", "blog"]);
-    assert_eq!(names(machine.root().join("incoming")), Vec::<String>::new());
+    assert_eq!(names(machine.root().join("incoming/trash")), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -121,6 +122,29 @@ async fn on_a_disk_that_takes_no_writes_everything_stays() {
     assert_eq!(names(at.path().join("builds/blog")).len(), 4);
     disk.remount("rw");
     assert_eq!(host.collect(&builds(&[A])).await, builds(&[B]));
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_gets_room_by_what_is_removed() {
+    let machine = Machine::new();
+    let at = TempDir::new().unwrap();
+    let Some(_disk) = Disk::mount_with("size=4m,nr_inodes=200", at.path()) else { return };
+    let host = open(machine.folder.path(), at.path());
+    let large = machine.artifact("run", &vec![7; 1024 * 1024]);
+    for id in [A, B] {
+        let mut bundle = bundle(vec![large.clone()]);
+        bundle.build = id.parse().unwrap();
+        host.install(&bundle).await.unwrap();
+    }
+    // Bytes first, inodes then: not even a folder can be made.
+    let mut ballast = fs::File::create(at.path().join("ballast")).unwrap();
+    while ballast.write_all(&[1; 4096]).is_ok() {}
+    let mut nth = 0;
+    while fs::write(at.path().join(format!("more-{nth}")), "").is_ok() {
+        nth += 1;
+    }
+    assert_eq!(host.collect(&builds(&[A])).await, builds(&[B]));
+    assert!(ballast.write_all(&[1; 4096]).is_ok(), "there is room again");
 }
 
 #[tokio::test]

@@ -164,7 +164,8 @@ async fn what_nobody_can_tell_any_more_is_ended_and_never_runs_twice() {
         bed.goes_on(&format!("the shim's folder {harm:?}")).await;
         let bed = Bed::new().await;
         harm.befall(&bed.machine.shim_folder().join("socket"));
-        bed.goes_on(&format!("the shim's socket {harm:?}")).await;
+        // It has another name.
+        assert!(bed.goes_on(&format!("the shim's socket {harm:?}")).await, "{harm:?}");
     })
     .await;
 }
@@ -248,8 +249,12 @@ async fn a_build_that_was_damaged_is_mended_and_not_judged() {
             let artifact = machine.artifact("run", RUN);
             machine.install(vec![artifact.clone()]).await.unwrap();
             harm.befall(&machine.root().join("builds").join(path));
+            let is_left = machine.build().join("run").symlink_metadata().is_ok();
             machine.install(vec![artifact]).await.unwrap();
             assert_eq!(fs::read(machine.build().join("run")).unwrap(), RUN, "{path} {harm:?}");
+            // What was there instead is kept, and told.
+            let told = machine.host.troubles().await;
+            assert!(!is_left || told.iter().any(|one| one.kind == TroubleKind::FileDamaged));
             let process = machine.host.start(&spec()).await.unwrap();
             process.stop(STOP).await;
         }
@@ -288,10 +293,14 @@ async fn a_damaged_build_that_cannot_be_mended_is_the_disks_doing() {
     machine.install(vec![artifact.clone()]).await.unwrap();
     fs::write(machine.build().join("run"), "#!").unwrap();
     fs::remove_dir_all(machine.folder.path().join("artifacts")).unwrap();
-    let error = machine.install(vec![artifact]).await.unwrap_err();
+    let error = machine.install(vec![artifact.clone()]).await.unwrap_err();
     let InstallError::Failed { what, source } = &error else { unreachable!("{error}") };
     assert!(what.contains("was damaged (`run` has 2 bytes, not"), "{what}");
     assert!(source.to_string().contains("is not at its source"), "{source}");
+    // Of one that is not there, its record says nothing.
+    fs::remove_dir_all(machine.build()).unwrap();
+    let error = machine.install(vec![artifact]).await.unwrap_err();
+    assert!(matches!(error, InstallError::Missing { .. }), "{error}");
 }
 
 #[tokio::test]
