@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 pub use terminal::failure::ExitStatus;
-use terminal::{failure, output, paint, table};
+use terminal::{failure, output, paint, runtime::block_on, table};
 
 use command_line::{Command, Flags};
 use failure::Failure;
@@ -83,15 +83,4 @@ fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result
         }
         Command::Judge(flags) => judge::judge(&flags, output),
     }
-}
-
-fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::because("the program cannot start its threads", &error))?;
-    let outcome = runtime.block_on(work);
-    // What still runs in the background was waited for already, as long as it is worth it.
-    runtime.shutdown_background();
-    outcome
 }

@@ -25,6 +25,7 @@ use clap::Parser;
 use terminal::{
     failure::{ExitStatus, Failure},
     output::Output,
+    runtime::block_on,
     surroundings::Surroundings,
 };
 
@@ -63,17 +64,4 @@ fn execute(flags: Flags, output: &Output) -> Result<ExitStatus, Failure> {
         Command::Logs(logs) => block_on(logs::logs(&logs, &everywhere, output)).map(done),
         Command::Doctor => block_on(doctor::doctor(&everywhere, output)).map(done),
     }
-}
-
-fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    // One thread decides, and one more keeps what is asked meanwhile from waiting for it.
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::because("the program cannot start its threads", &error))?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
 }

@@ -1,6 +1,7 @@
 //! Runs real programs in tests: one to its end, or one that goes on, each with all that it says. Whatever is waited for is
 //! waited for with a deadline, and when it does not come, what was seen last is told.
 
+mod disk;
 mod finished;
 mod spoken;
 
@@ -10,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use disk::Disk;
 pub use finished::{Answered, Started, finished};
 pub use spoken::Spoken;
 

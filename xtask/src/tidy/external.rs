@@ -73,7 +73,11 @@ const PROGRAM: &[External] = &[
     external("tar", &[]),
     external("tempfile", &["default"]),
     external("thiserror", &[]),
-    external("tokio", &["io-util", "macros", "net", "rt-multi-thread", "signal", "sync", "time"]),
+    // `process` is for the agents of a fleet that is tried out.
+    external(
+        "tokio",
+        &["io-util", "macros", "net", "process", "rt-multi-thread", "signal", "sync", "time"],
+    ),
 ];
 
 /// What the crates of the other layers may name in their own `Cargo.toml`.
@@ -126,6 +130,7 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
             external("serde", &["alloc", "derive"]),
             external("serde_json", &["alloc", "std"]),
             external("thiserror", &[]),
+            external("tokio", &["rt-multi-thread"]),
         ],
     ),
     (Layer::Carried, PROGRAM),

@@ -1,83 +1,10 @@
 //! A disk that fills up under a running fleet, and one that can only be read any more.
 
-use std::{
-    fs::{self, File},
-    io::{ErrorKind, Write},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs;
 
 use crate::fleet::{Dev, Outcome, Place, eventually, finished, write_build};
+use program_test::Disk;
 use rustix::process::Signal;
-
-/// A small file system of its own, where the fleet's folder is; unmounted when dropped.
-struct Disk(PathBuf);
-
-impl Disk {
-    /// None, said loudly, where mounting is not allowed.
-    fn mount(at: &Path) -> Outcome<Option<Self>> {
-        Self::mounted(at, &["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
-    }
-
-    /// One with a journal, which can fail; in a file, for which a loop device is needed.
-    fn mount_ext4(at: &Path, image: &Path) -> Outcome<Option<Self>> {
-        File::create(image)?.set_len(128 * 1024 * 1024)?;
-        let made = Command::new("mkfs.ext4").arg("-q").arg(image).status();
-        if !made.is_ok_and(|status| status.success()) {
-            return skipped("no mkfs.ext4");
-        }
-        let image = image.to_str().ok_or("not text")?;
-        Self::mounted(at, &["-o", "loop,errors=remount-ro", image])
-    }
-
-    fn mounted(at: &Path, what: &[&str]) -> Outcome<Option<Self>> {
-        fs::create_dir_all(at)?;
-        let status = Command::new("mount").args(what).arg(at).stderr(Stdio::null()).status();
-        if status.is_ok_and(|status| status.success()) {
-            return Ok(Some(Self(at.to_owned())));
-        }
-        skipped("no right to mount, or no loop device")
-    }
-
-    fn remount(&self, how: &str) -> Outcome {
-        let options = format!("remount,{how}");
-        let status = Command::new("mount").args(["-o", &options]).arg(&self.0).status()?;
-        if status.success() { Ok(()) } else { Err(format!("{options}: {status}").into()) }
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-
-    /// Takes all room there is.
-    fn fill(&self) -> Outcome {
-        let mut file = File::create(self.filler())?;
-        loop {
-            match file.write_all(&[1; 4096]) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    fn empty(&self) -> Outcome {
-        Ok(fs::remove_file(self.filler())?)
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Lazily: what still has a file open there goes first.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
-fn skipped(why: &str) -> Outcome<Option<Disk>> {
-    // Not through the test's captured output: whoever reads the run should see it.
-    writeln!(std::io::stderr(), "SKIPPED a test on a disk of its own: {why} here")?;
-    Ok(None)
-}
 
 /// Waits until this is what is said of the store.
 fn condition(place: &Place, wanted: Option<&str>) -> Outcome {

@@ -1,83 +1,9 @@
 //! A disk that fills up, or takes no writes any more, under a running engine and before one begins.
 
-use std::{
-    fs::{self, File},
-    io::{ErrorKind, Write},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
-
+use program_test::Disk;
 use wire::{DeclareReply, ModuleOutcome, RefusedDeclaration, Trouble, TroubleKind, UnableBecause};
 
 use crate::machine::{B, Bed, Machine, Outcome, eventually, healthy};
-
-/// A small file system of its own, where the engine's folder is; unmounted when dropped.
-struct Disk(PathBuf);
-
-impl Disk {
-    /// None, said loudly, where mounting is not allowed.
-    fn mount(at: &Path) -> Outcome<Option<Self>> {
-        fs::create_dir_all(at)?;
-        if mount(&["-t", "tmpfs", "-o", "size=64m", "tmpfs"], at) {
-            return Ok(Some(Self(at.to_owned())));
-        }
-        // Not through the test's captured output: whoever reads the run should see it.
-        writeln!(std::io::stderr(), "SKIPPED a test on a small disk: no right to mount one here")?;
-        Ok(None)
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-
-    /// Leaves so much free.
-    fn fill(&self, leaving: u64) -> Outcome {
-        let mut file = File::create(self.filler())?;
-        loop {
-            match file.write_all(&[1; 4096]) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::StorageFull => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let length = file.metadata()?.len();
-        Ok(file.set_len(length.saturating_sub(leaving))?)
-    }
-
-    fn empty(&self) -> Outcome {
-        Ok(fs::remove_file(self.filler())?)
-    }
-
-    /// From now on whoever looks finds it read-only. What was opened before can be written on.
-    fn read_only(&self) -> Outcome {
-        let done = mount(&["--bind", &self.0.display().to_string()], &self.0)
-            && mount(&["-o", "remount,bind,ro"], &self.0);
-        if done { Ok(()) } else { Err("it cannot be mounted read-only".into()) }
-    }
-
-    fn writable(&self) {
-        unmount(&self.0);
-    }
-}
-
-fn mount(arguments: &[&str], at: &Path) -> bool {
-    let mut mount = Command::new("mount");
-    mount.args(arguments).arg(at).stderr(Stdio::null());
-    mount.status().is_ok_and(|status| status.success())
-}
-
-/// Lazily: what still has a file open there goes first.
-fn unmount(at: &Path) {
-    let _ = Command::new("umount").arg("-l").arg(at).stderr(Stdio::null()).status();
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Once more for a test that failed while it was read-only.
-        unmount(&self.0);
-        unmount(&self.0);
-    }
-}
 
 fn until_trouble(bed: &Bed, kind: Option<TroubleKind>) -> Outcome {
     let is_so = |troubles: &[Trouble]| match kind {
@@ -94,7 +20,7 @@ fn on_a_full_disk_nothing_new_is_begun_and_it_goes_on_by_itself_when_there_is_ro
     let machine = Machine::new()?;
     let Some(disk) = Disk::mount(machine.dir())? else { return Ok(()) };
     let mut bed = Bed::of(machine)?;
-    disk.fill(0)?;
+    disk.fill()?;
     until_trouble(&bed, Some(TroubleKind::DiskFull))?;
     let b = bed.machine.declaration(2, bed.machine.build(B, "exec sleep 1001")?)?;
     let refused = bed.controller.declare(&b)?;
@@ -134,7 +60,7 @@ fn a_build_that_has_no_room_is_unable_and_comes_by_itself_when_there_is() -> Out
     let Some(disk) = Disk::mount(machine.dir())? else { return Ok(()) };
     let bed = Bed::of(machine)?;
     // Room for the declaration, and none for a build.
-    disk.fill(12 * 1024 * 1024)?;
+    disk.fill_but(12 * 1024 * 1024)?;
     let b = bed.machine.declaration(2, bed.machine.build(B, "exec sleep 1001")?)?;
     assert_eq!(bed.controller.declare(&b)?, DeclareReply::Taken);
     eventually("B is reported unable", || {
@@ -162,7 +88,7 @@ fn on_a_read_only_disk_what_runs_is_looked_after_and_it_goes_on_by_itself() -> O
     let Some(disk) = Disk::mount(machine.dir())? else { return Ok(()) };
     let mut bed = Bed::of(machine)?;
     bed.engine.kill()?;
-    disk.read_only()?;
+    disk.hide_behind_a_read_only_one()?;
     bed.start()?;
     bed.engine.wait_for_line("error: the store cannot be opened, and it is tried again")?;
     bed.a_goes_on()?;
@@ -175,7 +101,7 @@ fn on_a_read_only_disk_what_runs_is_looked_after_and_it_goes_on_by_itself() -> O
     bed.machine.ask(&["logs", "blog-1"])?.ended(0, &["begun"])?;
     bed.machine.ask(&["doctor"])?.ended(1, &["bad     disk", "read-only"])?;
 
-    disk.writable();
+    disk.unhide();
     bed.engine.wait_for_line("info: the store is open again")?;
     until_trouble(&bed, None)?;
     bed.a_goes_on()?;
