@@ -114,10 +114,11 @@ async fn register(handle: &Handle, commit: &str) -> Outcome<Registered> {
         artifacts: Vec::new(),
         source_fingerprint: None,
     };
-    match handle.ask("test", Ask::Register(Box::new(registration))).await? {
-        Answer::Registered(registered) => Ok(registered),
-        answer => Err(format!("not registered: {answer:?}").into()),
-    }
+    let answer = handle.ask("test", Ask::Register(Box::new(registration))).await?;
+    let Answer::Registered(registered) = answer else {
+        return Err(format!("not registered: {answer:?}").into());
+    };
+    Ok(registered)
 }
 
 /// Releases a build, and waits until its plan has come to this end.

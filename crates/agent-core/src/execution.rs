@@ -93,6 +93,13 @@ impl Execution {
         self.resources.iter().all(|one| matches!(one.record(), Record::WasHealthy))
     }
 
+    /// Whether nothing of it is alive, since every resource was given up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        let is_so =
+            |one: &Supervised| one.state() == ResourceState::Failed && one.process().is_none();
+        self.resources.iter().all(is_so)
+    }
+
     /// What weighed on the machine is over: what waits to be started again is started now.
     pub(crate) fn relieve(&mut self, turn: &Turn<'_>) {
         self.resources.iter_mut().for_each(|resource| resource.relieve(turn));

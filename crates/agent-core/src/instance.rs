@@ -298,7 +298,10 @@ impl Instance {
 
     /// What is wrong with the machine itself and keeps another build from being begun here.
     fn held_back<'a>(&self, turn: &'a Turn<'_>) -> Option<&'a Obstacle> {
-        let is_down = self.running.is_none() && self.past == Past::Used;
+        let is_down = match &self.running {
+            None => self.past == Past::Used,
+            Some(running) => running.is_given_up(),
+        };
         turn.troubles.obstacle().filter(|_| !is_down)
     }
 

@@ -40,6 +40,16 @@ impl Stating {
 
     /// The sequence number to state these rows and the machine's troubles under, if they are to be stated now.
     pub(crate) fn state(&mut self, rows: &[ResourceStatement], turn: &Turn<'_>) -> Option<u64> {
+        // The first one waits a while for the first look at the machine: one that knew nothing of that would take back what
+        // the agent before this one stated.
+        if self.sequence == 0 && !turn.troubles.are_known() {
+            if self.next_at.is_zero() {
+                self.next_at = turn.now.after(self.every);
+            }
+            if turn.now.monotonic < self.next_at {
+                return None;
+            }
+        }
         let kinds = turn.troubles.found().iter().map(|trouble| trouble.kind);
         let essence = (rows.iter().map(essence).collect(), kinds.collect());
         let is_due = self.next_at <= turn.now.monotonic;

@@ -16,7 +16,8 @@ const TROUBLES_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Troubles {
     every: Duration,
-    found: Vec<Trouble>,
+    /// None: nobody has looked yet.
+    found: Option<Vec<Trouble>>,
     /// What keeps anything new from being begun.
     obstacle: Option<Obstacle>,
     look: Look,
@@ -39,12 +40,17 @@ pub(crate) enum Change {
 
 impl Troubles {
     pub(crate) fn new(every: Duration) -> Self {
-        Self { every, found: Vec::new(), obstacle: None, look: Look::Due(Duration::ZERO) }
+        Self { every, found: None, obstacle: None, look: Look::Due(Duration::ZERO) }
     }
 
     /// What is stated of the machine itself.
     pub(crate) fn found(&self) -> &[Trouble] {
-        &self.found
+        self.found.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the machine was ever looked at.
+    pub(crate) fn are_known(&self) -> bool {
+        self.found.is_some()
     }
 
     /// What keeps anything new from being begun on this machine.
@@ -82,7 +88,7 @@ impl Troubles {
             why: format!("{}; nothing new is begun here until that is over", one.why),
         });
         let is_relief = self.obstacle.is_some() && obstacle.is_none();
-        (self.found, self.obstacle) = (found, obstacle);
+        (self.found, self.obstacle) = (Some(found), obstacle);
         self.look = Look::Due(now.after(self.every));
         if is_relief { Change::Relief } else { Change::None }
     }

@@ -1,7 +1,5 @@
 //! Messages of programs that are older or newer than this one: what they do not say is not known, and nothing is made up.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{from_value, json};
 use wire::{HelloReply, Statement, Trouble, TroubleKind};
 

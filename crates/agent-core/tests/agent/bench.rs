@@ -312,7 +312,12 @@ impl Bench {
     }
 }
 
-fn start(incarnation: u64, kept: Option<Kept>, found: Vec<Adopted>, now: Now) -> (Agent, Decision) {
+pub(crate) fn start(
+    incarnation: u64,
+    kept: Option<Kept>,
+    found: Vec<Adopted>,
+    now: Now,
+) -> (Agent, Decision) {
     let config = Config {
         machine: "box-1".parse().unwrap(),
         agent: "1".to_owned(),

@@ -1,9 +1,11 @@
 //! What is wrong with the machine itself: stated at once, nothing new is begun, and what runs goes on.
 
-use agent_core::Event;
+use std::time::Duration;
+
+use agent_core::{Action, Event, Now};
 use wire::ResourceState::{Failed, Healthy, Unhealthy};
 use wire::TroubleKind::{self, DiskFails, DiskFull, DiskReadOnly, FileDamaged};
-use wire::UnableBecause;
+use wire::{Trouble, UnableBecause};
 
 use crate::bench::{A, B, Bench, WEB, declaration, module};
 
@@ -35,12 +37,32 @@ fn what_is_wrong_with_the_machine_is_in_every_statement_and_stated_at_once() {
 #[test]
 fn the_machine_is_looked_at_from_the_start_and_every_while() {
     let mut bench = Bench::new();
-    bench.troubles = vec![wire::Trouble { kind: FileDamaged, why: "set aside".to_owned() }];
+    bench.troubles = vec![Trouble { kind: FileDamaged, why: "set aside".to_owned() }];
     bench.restart();
     assert_eq!(stated(&bench), [FileDamaged]);
     bench.troubles.clear();
     bench.pass(5_000);
     assert_eq!(stated(&bench), []);
+}
+
+#[test]
+fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
+    let now = Bench::new().now;
+    let statements = |decision: &agent_core::Decision| {
+        let states = |action: &&Action| matches!(action, Action::State(_));
+        decision.actions.iter().filter(states).count()
+    };
+    let (mut agent, decision) = crate::bench::start(1, None, Vec::new(), now);
+    assert_eq!(statements(&decision), 0);
+    assert!(agent.wake() > now.monotonic, "it does not run in circles until then");
+    let troubles = vec![Trouble { kind: DiskFull, why: "no room".to_owned() }];
+    let decision = agent.handle(Event::Examined { troubles }, now);
+    let [Action::State(first)] = &decision.actions[..] else { unreachable!("{decision:?}") };
+    assert_eq!(first.troubles.len(), 1);
+    // A look that does not come back keeps nobody from speaking.
+    let (mut agent, _) = crate::bench::start(1, None, Vec::new(), now);
+    let later = Now { monotonic: now.monotonic + Duration::from_secs(5), ..now };
+    assert_eq!(statements(&agent.handle(Event::Tick, later)), 1);
 }
 
 #[test]
@@ -143,7 +165,7 @@ fn what_falls_on_a_full_disk_is_not_given_up_and_no_failure() {
     bench.started(bench.run.unwrap());
     bench.acknowledge();
     // It falls before anybody has seen that the disk is full: that is looked at before it comes to its limit.
-    bench.troubles = vec![wire::Trouble { kind: DiskFull, why: "no space".to_owned() }];
+    bench.troubles = vec![Trouble { kind: DiskFull, why: "no space".to_owned() }];
     for _ in 0..10 {
         bench.exited(bench.run.unwrap(), "exit status 1");
         assert_eq!(bench.row().state, Unhealthy);
@@ -191,6 +213,22 @@ fn what_was_stopped_on_the_way_to_a_build_that_is_wanted_no_longer_is_brought_up
     bench.told();
     bench.exited(old, "exit status 0");
     assert_eq!(bench.told(), ["install blog A"]);
+}
+
+#[test]
+fn what_was_given_up_before_the_disk_filled_can_be_put_back() {
+    let mut bench = Bench::running(A, WEB);
+    for _ in 0..2 {
+        bench.exited(bench.run.unwrap(), "exit status 1");
+        bench.pass(8_000);
+        bench.started(bench.run.unwrap());
+    }
+    bench.exited(bench.run.unwrap(), "exit status 1");
+    assert_eq!(bench.row().state, Failed);
+    bench.machine_has(&[DiskFull]);
+    bench.told();
+    bench.declare(2, B, WEB);
+    assert_eq!(bench.told(), ["install blog B", "answer: taken"]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn fetch(source: &impl Source, artifact: &Artifact, part: &Path) -> R
     let mut cuts = 0;
     let mut is_anew = false;
     loop {
-        let mut held = Part::open(part, artifact.size).map_err(Refused::Disk)?;
+        let mut held = Part::open(part).map_err(Refused::Disk)?;
         let begun_at = held.size;
         let completed = held.complete(source, artifact);
         if held.size == 0 && completed.is_err() {
@@ -85,16 +85,13 @@ enum Broken {
 
 impl Part {
     /// Opens what an earlier fetch left and hashes it, or begins an empty one.
-    fn open(path: &Path, size_max: u64) -> io::Result<Self> {
+    fn open(path: &Path) -> io::Result<Self> {
         if path.is_dir() {
             sweep::remove(path)?;
         }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         let mut part = Self { file, size: 0, hasher: Sha256::new() };
-        if part.file.metadata()?.len() > size_max {
-            part.clear()?;
-        }
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let length = part.file.read(&mut buffer)?;
@@ -105,14 +102,6 @@ impl Part {
             part.hasher.update(piece);
             part.size += piece.len() as u64;
         }
-    }
-
-    fn clear(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        io::Seek::rewind(&mut self.file)?;
-        self.size = 0;
-        self.hasher = Sha256::new();
-        Ok(())
     }
 
     fn complete(&mut self, source: &impl Source, artifact: &Artifact) -> Result<(), Broken> {
@@ -134,6 +123,7 @@ impl Part {
                 Broken::Mismatch(format!("it has {} bytes, not {}", self.size, artifact.size))
             });
         }
+        // A part that is too long has another one as well.
         let digest = Digest::from_bytes(self.hasher.finalize_reset().into());
         if digest != artifact.digest {
             return Err(Broken::Mismatch(format!("its digest is {}…", digest.short())));
