@@ -5,6 +5,8 @@ extern crate alloc;
 
 mod book;
 mod change;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod counter;
 mod document;
 mod entries;

@@ -79,6 +79,11 @@ impl MemoryJournal {
         self.faults.insert(number, fault);
     }
 
+    /// Forgets the faults that were scripted and did not happen.
+    pub fn forget_faults(&mut self) {
+        self.faults.clear();
+    }
+
     /// Sets how the disk is from now on.
     pub fn set_disk(&mut self, disk: Disk) {
         self.disk = disk;

@@ -5,14 +5,13 @@
 //! one was meant. An object must be an object: the derived decoders would also take a list.
 
 use super::write::{NO_TIME, Stamp};
-use crate::entries::{Intent, Marker, Mode, Record};
+use crate::entries::{Intent, Marker, Mode, Record, Time};
 use crate::hosts::Hosts;
 use crate::identity::ExecutionId;
 use crate::names::{Build, Host};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use chrono::DateTime;
 use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
@@ -91,9 +90,10 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Keyed<V> {
 impl<'de> Deserialize<'de> for Stamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let time = DateTime::parse_from_rfc3339(&text)
-            .map_err(|_| D::Error::custom(format_args!("{text:?} is no time in RFC 3339")))?
-            .to_utc();
+        // Not the strict parser of RFC 3339: it would refuse years past 9999, which are written.
+        let time: Time = text
+            .parse()
+            .map_err(|_| D::Error::custom(format_args!("{text:?} is no time in RFC 3339")))?;
         Ok(Self((time != NO_TIME).then_some(time)))
     }
 }

@@ -1,0 +1,139 @@
+//! What landed survives any crash, and what did not is owed.
+
+use crate::operations::{Operation, Step, steps};
+use crate::restrictions::{Restriction, of};
+use crate::world::World;
+use failure_book::{Host, Intent, Unsaved};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the journal said had landed, less what was lifted since.
+#[derive(Debug, Default)]
+struct Promised {
+    restrictions: BTreeSet<Restriction>,
+    intents: BTreeMap<Host, Intent>,
+}
+
+impl Promised {
+    fn look(&mut self, world: &World) {
+        let now = of(world.book());
+        let intents: BTreeMap<_, _> = crate::operations::HOSTS
+            .into_iter()
+            .map(|host| Host::new(host).unwrap())
+            .filter_map(|host| Some((host.clone(), world.book().intent_of(&host)?.clone())))
+            .collect();
+        if world.book().save_owed() {
+            self.restrictions.retain(|restriction| now.contains(restriction));
+            self.intents.retain(|host, intent| intents.get(host) == Some(intent));
+        } else {
+            *self = Self { restrictions: now, intents };
+        }
+    }
+}
+
+/// A marker gives its place to that of an execution without an outcome.
+fn is_replaced(lost: &Restriction, world: &World) -> bool {
+    match lost {
+        Restriction::HoldRan(_, host) => world.book().hold_ran_on(host).is_some(),
+        Restriction::Blocked(..) | Restriction::HeldDown(..) => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// After any crash every restriction that had landed stands, but those that were lifted since;
+    /// and every execution that had begun and has no outcome has failed.
+    #[test]
+    fn what_landed_survives_any_crash(steps in steps()) {
+        let mut world = World::new();
+        let mut promised = Promised::default();
+        for step in &steps {
+            world.step(step);
+            if let Operation::Crash = step.operation {
+                let stands = of(world.book());
+                let lost = promised.restrictions.difference(&stands);
+                let lost: Vec<_> = lost.filter(|lost| !is_replaced(lost, &world)).collect();
+                prop_assert!(lost.is_empty(), "lost {lost:?}");
+                for (host, intent) in &promised.intents {
+                    let failed = Restriction::Blocked(intent.build.clone(), host.clone());
+                    prop_assert!(stands.contains(&failed), "{host} is free to try again");
+                    if intent.mode.is_hold() {
+                        let marker = world.book().hold_ran_on(host).map(|marker| &marker.build);
+                        prop_assert_eq!(marker, Some(&intent.build));
+                    }
+                }
+            }
+            promised.look(&world);
+        }
+    }
+
+    /// Once nothing is owed, the disk has exactly what memory has.
+    #[test]
+    fn when_nothing_is_owed_the_disk_is_memory(steps in steps()) {
+        let mut world = World::new();
+        for step in &steps {
+            world.step(step);
+            if !world.book().save_owed() {
+                prop_assert_eq!(world.on_disk(), Some(world.book().kept()));
+            }
+        }
+    }
+
+    /// A failed save is owed until one lands, and nothing is published meanwhile; then all of it is
+    /// on the disk.
+    #[test]
+    fn a_failed_save_is_owed_and_never_forgotten(steps in steps()) {
+        let mut world = World::new();
+        for step in &steps {
+            let was_owed = world.book().save_owed();
+            let landings = world.journal().landings();
+            let Some(outcome) = world.step(step) else { continue };
+            let is_owed = world.book().save_owed();
+            if let Operation::Crash = step.operation {
+                continue;
+            }
+            if outcome.error == Some(Unsaved::Failed) {
+                prop_assert!(is_owed);
+            }
+            let tried = world.journal().landings() - landings;
+            prop_assert!(!was_owed || is_owed || tried > 0, "the debt went away by itself");
+            // A refused begin apart, whatever is called tries an owed save again.
+            if was_owed && outcome.word != "intent stands" {
+                prop_assert!(tried > 0, "{:?} did not try", step.operation);
+            }
+            if is_owed {
+                for (build, host) in crate::restrictions::everywhere() {
+                    prop_assert_eq!(world.book().published_generation(&build, &host), None);
+                }
+            }
+        }
+        let saved = world.well(Operation::SaveIfDirty);
+        prop_assert_eq!(saved.error, None);
+        prop_assert_eq!(world.on_disk(), Some(world.book().kept()));
+    }
+
+    /// Nothing executes whose intent is not on the disk.
+    #[test]
+    fn no_execution_without_a_landed_intent(steps in steps()) {
+        let mut world = World::new();
+        for step in &steps {
+            let Step { operation, .. } = step;
+            let before =
+ operation.begins_on().and_then(|host| world.book().intent_of(host)).cloned();
+            let Some(outcome) = world.step(step) else { continue };
+            let Operation::Begin { host, intent } = operation else { continue };
+            match outcome.word.as_str() {
+                "may execute" => {
+                    prop_assert_eq!(outcome.error, None);
+                    let mut crashed = World::over(world.journal().clone());
+                    prop_assert!(crashed.book().reconciled() > 0);
+                    let failed = Restriction::Blocked(intent.build.clone(), host.clone());
+                    prop_assert!(of(crashed.book()).contains(&failed));
+                    crashed.well(Operation::SaveIfDirty);
+                }
+                _ => prop_assert_eq!(world.book().intent_of(host), before.as_ref()),
+            }
+        }
+    }
+}
