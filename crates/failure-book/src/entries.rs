@@ -10,7 +10,21 @@ use core::fmt;
 use core::num::NonZeroU64;
 
 /// A time of day. Where one may not be known it is an `Option`: `None` is earlier than any.
+///
+/// Rows and documents write the first second of the first year for a time that is not known, so
+/// that very second is taken for `None` also where it is given.
 pub type Time = DateTime<Utc>;
+
+/// What is written for a time that is not known.
+pub(crate) const NO_TIME: Time = match DateTime::from_timestamp(-62_135_596_800, 0) {
+    Some(time) => time,
+    None => Time::MIN_UTC,
+};
+
+/// The time, if it is one.
+pub(crate) fn known(time: Option<Time>) -> Option<Time> {
+    time.filter(|time| *time != NO_TIME)
+}
 
 /// How an execution moves an instance onto a build.
 ///

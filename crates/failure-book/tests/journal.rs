@@ -243,3 +243,29 @@ fn entries_that_nobody_knows_are_an_error() -> Outcome {
     ));
     Ok(())
 }
+
+/// Whatever time somebody reports, the book can be read again afterwards, and is the same.
+#[test]
+fn times_of_any_kind_are_read_back() -> Outcome {
+    let first_second = Time::from_timestamp(-62_135_596_800, 0);
+    let leap = "2016-12-31T23:59:60.5Z".parse().ok();
+    let fraction = "2026-03-01T00:00:05.000000001Z".parse().ok();
+    let times = [None, first_second, leap, fraction, Some(Time::MIN_UTC), Some(Time::MAX_UTC)];
+    let mut book = open(MemoryJournal::new())?;
+    for (place, time) in times.into_iter().enumerate() {
+        let failure = Failure {
+            promoted_at: time,
+            at: time,
+            start: time,
+            host: Host::new(&format!("h{place}"))?,
+            ..failure(&build(&format!("b{place}"))?)?
+        };
+        assert_eq!(book.run(|book| book.record(failure, now())).error, None);
+        assert_eq!(book.journal_mut().load()?, Some(book.book().kept()), "{time:?}");
+    }
+    let stamp = |name| book.book().lookup(&build(name).unwrap()).and_then(|record| record.at);
+    assert_eq!((stamp("b0"), stamp("b1"), stamp("b2")), (None, None, leap));
+    let marked = book.book().hold_ran_on(&Host::new("h1")?).and_then(|marker| marker.at);
+    assert_eq!(marked, Some(now()), "a start that is not known is stamped");
+    Ok(())
+}

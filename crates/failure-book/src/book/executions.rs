@@ -2,7 +2,7 @@
 
 use super::Book;
 use crate::change::RowKey;
-use crate::entries::Intent;
+use crate::entries::{Intent, known};
 use crate::identity::{ExecutionId, ExecutionKind};
 use crate::names::Host;
 use crate::step::{Answer, Step, Undo};
@@ -41,7 +41,11 @@ impl Book {
     ///
     /// Refused while another execution's intent stands; only a wake takes the place of a wake. A
     /// refusal lands nothing, not even an owed save.
+    ///
+    /// When the intent is not known to have landed, what stood before it stands again. Until the
+    /// next change has landed the disk may have either of the two.
     pub fn begin(&mut self, host: &Host, intent: Intent) -> Step<Begun> {
+        let intent = Intent { start: known(intent.start), ..intent };
         let before = self.intents.get(host).cloned();
         if let Some(standing) = before.as_ref().filter(|standing| !gives_way(standing, &intent)) {
             return refused(NotBegun::IntentStands { id: standing.id.clone() });

@@ -4,7 +4,7 @@ use super::Book;
 use super::retries::Cleared;
 use crate::change::RowKey;
 use crate::counter::Snapshot;
-use crate::entries::{HoldRan, Marker, Time};
+use crate::entries::{HoldRan, Marker, Time, known};
 use crate::names::{App, Host};
 use crate::step::Step;
 
@@ -51,7 +51,9 @@ impl Book {
         app: &App,
         promoted_at: Option<Time>,
     ) -> Step<Cleared> {
-        self.clear_marker_if(host, |marker| marker.build.is_of(app) && promoted_at > marker.at)
+        self.clear_marker_if(host, |marker| {
+            marker.build.is_of(app) && known(promoted_at) > marker.at
+        })
     }
 
     fn clear_marker_if(
@@ -85,7 +87,7 @@ impl Book {
         }) {
             return;
         }
-        let at = at.or(Some(now)).max(before.and_then(|standing| standing.at));
+        let at = known(at).or(Some(now)).max(before.and_then(|standing| standing.at));
         let seq = Some(self.event());
         let app = build.app();
         let replaced = self.remove_marker(host);

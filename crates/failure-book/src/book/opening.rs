@@ -79,7 +79,7 @@ impl Book {
         book.number_older_entries();
         for (host, intent) in kept.intents {
             book.owed.touch(RowKey::Intent(host.clone()));
-            let _ = book.take(outcome_not_known(host, intent, now), now);
+            let _ = book.take(&outcome_not_known(host, intent, now), now);
         }
         book
     }

@@ -2,7 +2,7 @@
 
 use super::Book;
 use crate::change::RowKey;
-use crate::entries::{Failure, HoldRan, MarkerWish, Record, Time};
+use crate::entries::{Failure, HoldRan, MarkerWish, Record, Time, known};
 use crate::hosts::Hosts;
 use crate::step::Step;
 
@@ -27,13 +27,17 @@ impl Book {
     /// What the execution did to the data stands, whatever the failure comes to: a marker that it
     /// asks for is set first, in the same save. A stale failure that was to hold its own host down
     /// leaves a marker in its place.
-    pub fn record(&mut self, failure: Failure, now: Time) -> Step<Recorded> {
-        let recorded = self.take(failure, now);
+    pub fn record(&mut self, mut failure: Failure, now: Time) -> Step<Recorded> {
+        for time in [&mut failure.promoted_at, &mut failure.at, &mut failure.start] {
+            *time = known(*time);
+        }
+        let recorded = self.take(&failure, now);
         self.settle(recorded)
     }
 
-    pub(super) fn take(&mut self, failure: Failure, now: Time) -> Recorded {
-        let Failure { build, host, snapshot, .. } = &failure;
+    /// Takes a failure, without landing anything.
+    pub(super) fn take(&mut self, failure: &Failure, now: Time) -> Recorded {
+        let Failure { build, host, snapshot, .. } = failure;
         let is_stale = snapshot.is_some_and(|snapshot| self.clears.is_stale(build, host, snapshot));
         let leaves_marker = match failure.marker {
             MarkerWish::Set => true,
@@ -49,14 +53,14 @@ impl Book {
         }
         let recorded = match self.records.first_mut(build) {
             Some((ordinal, record)) => {
-                if !merge(record, &failure) {
+                if !merge(record, failure) {
                     return Recorded::Unchanged;
                 }
                 self.owed.touch(RowKey::Record(ordinal));
                 Recorded::Merged
             }
             None => {
-                let ordinal = self.records.push(first(&failure));
+                let ordinal = self.records.push(first(failure));
                 self.apps.add_record(build, ordinal);
                 self.owed.touch(RowKey::Record(ordinal));
                 Recorded::Recorded

@@ -1,41 +1,9 @@
 //! Retries: what frees a host from a record, or everyone of it.
-//!
-//! # Why a stale grant can clear nothing
-//!
-//! A grant is signed by an operator who saw a restriction, and it may arrive at any later time,
-//! more than once, and after crashes. It must free what the operator saw, and nothing else. It
-//! names three things: the book, the app's generation, and the build and host.
-//!
-//! 1. *Only what landed is ever seen.* A generation is published only while no save is owed. So
-//!    the number, and the restrictions that it stood for, were on the disk when it was seen.
-//! 2. *Within a process an equal generation is an equal state.* Every change of a restriction of
-//!    the app takes the next number for the app's generation, and numbers only grow. If the
-//!    generation now is the grant's, none of the app's restrictions changed since.
-//! 3. *Across a crash no number comes again that was seen.* The counter goes to the disk with
-//!    every change, before anything that the change says; and an open starts at the largest
-//!    number that is found anywhere. What was published had landed, so it is among what is found,
-//!    and every later change takes a larger number. Numbers that were given and did not land may
-//!    come again; by 1 nobody saw them.
-//! 4. *Another book has another identity.* A new book draws sixteen random bytes, and so does one
-//!    that is made of an older document, of which 1 was not kept. A grant for a book that is gone
-//!    names nobody.
-//! 5. *Numbers never wrap.* A book that runs out of them is exhausted: it publishes nothing, lands
-//!    nothing and takes no grant, until it is opened anew as it landed last.
-//!
-//! And a grant is not looked at while a save is owed: otherwise it could be judged by memory that
-//! a crash forgets, be used up in the eyes of the operator, and find the restriction back.
-//!
-//! Two things the book cannot see, and its owner must: it is the only writer of its journal, and a
-//! data folder that was cloned or restored needs
-//! [`rotate_identity`](crate::Book::rotate_identity).
-//!
-//! The same argument as properties, with journals that fail, tear and lose:
-//! `tests/laws/grants.rs`.
 
 use super::Book;
 use crate::change::RowKey;
 use crate::counter::Generation;
-use crate::entries::Time;
+use crate::entries::{Time, known};
 use crate::identity::BookId;
 use crate::names::{Build, Host};
 use crate::rules::MarkerOfRetriedHost;
@@ -57,6 +25,36 @@ impl From<bool> for Cleared {
 }
 
 /// A signed permission to try again. Its signature was checked by whoever hands it to the book.
+///
+/// # Why a stale grant can clear nothing
+///
+/// A grant is signed by an operator who saw a restriction. It may arrive at any later time, more
+/// than once, and after crashes. It must free what the operator saw, and nothing else. So it names
+/// the book and the app's generation, and five things make that enough.
+///
+/// 1. *What was seen had landed.* A generation is published only while no save is owed. So the
+///    number, and the restrictions that it stood for, were on the disk when it was seen.
+/// 2. *Within a process, the same generation is the same state.* Every change of any restriction
+///    of an app takes the next number for the app's generation, and numbers only grow. If the
+///    generation now is that of the grant, nothing of the app changed in between.
+/// 3. *Across a crash no number that was seen comes again.* A change writes the counter first, the
+///    generations next, and what they stand for after that; and an open starts at the largest
+///    number that it finds anywhere. What was seen had landed, so it is found, and every later
+///    change takes a larger one. A number that was given and did not land may be given again: by 1
+///    nobody saw it.
+/// 4. *Another book has another identity.* A new book draws sixteen random bytes. So does one that
+///    is made of an older document, of which 1 may not have been true. A grant for a book that is
+///    gone names nobody.
+/// 5. *Numbers never wrap.* A book that runs out of them is exhausted: until it is opened anew, as
+///    it landed last, it lands nothing, publishes nothing and takes no grant.
+///
+/// And no grant is looked at while a save is owed. What it freed would be in memory only: the
+/// operator would see it used up, and after a crash find the restriction standing.
+///
+/// The book cannot see two things, and its owner must: that it is the only writer of its journal,
+/// and that the journal is not a copy ([`Book::rotate_identity`]).
+///
+/// `tests/laws/grants.rs` holds the book to this, over journals that fail, tear and lose answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The build that is to be tried again.
@@ -132,8 +130,8 @@ impl Book {
 
     /// Frees what a signed grant names, if it is still what the grant was signed for.
     ///
-    /// The module's text says why a stale grant can clear nothing. While a save is owed nothing is
-    /// looked at: [`Book::save_if_dirty`] first, then this.
+    /// [`Grant`] says why a stale one can clear nothing. While a save is owed nothing is looked at:
+    /// [`Book::save_if_dirty`] first, then this.
     pub fn retry_host_at(&mut self, grant: &Grant) -> Step<Granted> {
         let generation = self.restriction_generation(&grant.build, &grant.host);
         let freed = match self.why_not(grant, generation) {
@@ -164,7 +162,8 @@ impl Book {
     /// Removes a build's record, when a signed pointer that names the build is newer than the
     /// record's.
     pub fn clear_on_pointer(&mut self, build: &Build, promoted_at: Option<Time>) -> Step<Cleared> {
-        let is_newer = self.lookup(build).is_some_and(|record| promoted_at > record.promoted_at);
+        let is_newer =
+            self.lookup(build).is_some_and(|record| known(promoted_at) > record.promoted_at);
         if is_newer && let Some(ordinal) = self.records.remove_first(build) {
             self.apps.remove_record(build, ordinal);
             self.owed.touch(RowKey::Record(ordinal));

@@ -4,8 +4,8 @@
 //! writer's document can be read; a key that comes twice is refused, since nobody can tell which
 //! one was meant. An object must be an object: the derived decoders would also take a list.
 
-use super::write::{NO_TIME, Stamp};
-use crate::entries::{Intent, Marker, Mode, Record, Time};
+use super::write::Stamp;
+use crate::entries::{Intent, Marker, Mode, Record, Time, known};
 use crate::hosts::Hosts;
 use crate::identity::ExecutionId;
 use crate::names::{Build, Host};
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Stamp {
         let time: Time = text
             .parse()
             .map_err(|_| D::Error::custom(format_args!("{text:?} is no time in RFC 3339")))?;
-        Ok(Self((time != NO_TIME).then_some(time)))
+        Ok(Self(known(Some(time))))
     }
 }
 

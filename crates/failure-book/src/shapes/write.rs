@@ -1,16 +1,10 @@
 //! Entries made into JSON.
 
-use crate::entries::{Intent, Marker, Record, Time};
+use crate::entries::{Intent, Marker, NO_TIME, Record, Time};
 use crate::hosts::Hosts;
-use chrono::{DateTime, SecondsFormat};
+use chrono::SecondsFormat;
 use core::num::NonZeroU64;
 use serde::{Serialize, Serializer};
-
-/// What stands for a time that is not known: the first second of the first year.
-pub(crate) const NO_TIME: Time = match DateTime::from_timestamp(-62_135_596_800, 0) {
-    Some(time) => time,
-    None => Time::MIN_UTC,
-};
 
 /// A time, with what stands for one that is not known.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use crate::operations::{Operation, Step, steps};
 use crate::restrictions::{Restriction, of};
-use crate::world::World;
+use crate::world::{Outcome, World};
 use failure_book::{Host, Intent, Unsaved};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,15 @@ struct Promised {
 }
 
 impl Promised {
-    fn look(&mut self, world: &World) {
+    /// Looks at the book after an operation.
+    ///
+    /// An intent that took the place of another, and is not known to have landed, may be on the
+    /// disk in its place: which of the two that is, nobody can promise.
+    fn look(&mut self, world: &World, operation: &Operation, outcome: Option<&Outcome>) {
+        let has_not_landed = outcome.is_some_and(|outcome| outcome.word == "not landed");
+        if let Some(host) = operation.begins_on().filter(|_| has_not_landed) {
+            self.intents.remove(host);
+        }
         let now = of(world.book());
         let intents: BTreeMap<_, _> = crate::operations::HOSTS
             .into_iter()
@@ -23,6 +31,14 @@ impl Promised {
             .filter_map(|host| Some((host.clone(), world.book().intent_of(&host)?.clone())))
             .collect();
         if world.book().save_owed() {
+            // An intent that had landed and ended since, with a failure: either the disk still has
+            // the intent, or it has the failure.
+            for (host, intent) in &self.intents {
+                if intents.get(host) != Some(intent) {
+                    let failed = Restriction::Blocked(intent.build.clone(), host.clone());
+                    self.restrictions.insert(failed);
+                }
+            }
             self.restrictions.retain(|restriction| now.contains(restriction));
             self.intents.retain(|host, intent| intents.get(host) == Some(intent));
         } else {
@@ -49,7 +65,7 @@ proptest! {
         let mut world = World::new();
         let mut promised = Promised::default();
         for step in &steps {
-            world.step(step);
+            let outcome = world.step(step);
             if let Operation::Crash = step.operation {
                 let stands = of(world.book());
                 let lost = promised.restrictions.difference(&stands);
@@ -64,7 +80,7 @@ proptest! {
                     }
                 }
             }
-            promised.look(&world);
+            promised.look(&world, &step.operation, outcome.as_ref());
         }
     }
 

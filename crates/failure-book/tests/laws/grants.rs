@@ -1,4 +1,4 @@
-//! Why a stale grant can clear nothing, as properties: see the text of `book/retries.rs`.
+//! Why a stale grant can clear nothing, as properties. The argument stands at `Grant`.
 
 use crate::operations::{Operation, Step, steps};
 use crate::restrictions::{by_app, everywhere, generations, of};
