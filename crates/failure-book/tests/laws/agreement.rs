@@ -9,7 +9,7 @@ use failure_book::{Generation, Served};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// The heart of the laws: the same operations, the same faults, the same crashes. Answers,
     /// entries in their order, numbers, debts and clears are the same. Where a write tore, the

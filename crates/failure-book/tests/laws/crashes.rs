@@ -56,7 +56,7 @@ fn is_replaced(lost: &Restriction, world: &World) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// After any crash every restriction that had landed stands, but those that were lifted since;
     /// and every execution that had begun and has no outcome has failed.

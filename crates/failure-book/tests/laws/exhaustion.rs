@@ -25,7 +25,7 @@ fn on_disk(world: &World) -> Option<Kept> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Once a change needed a number that was not there, until the next open: nothing lands,
     /// nothing is published, nothing executes, no grant frees anything, no snapshot is given, and

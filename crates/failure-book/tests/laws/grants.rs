@@ -29,7 +29,7 @@ impl Seen {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// A generation stands for one state of its app, for ever: over any operations, on a journal
     /// that fails, tears and loses its answers, and across any crashes.

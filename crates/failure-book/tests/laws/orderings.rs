@@ -16,7 +16,7 @@ enum Freeing {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// A failure of an execution that began before a retry says nothing against it: the host stays
     /// free, and no record is made or changed. One that began after it spends the retry. Both hold

@@ -7,7 +7,7 @@ use proptest::collection::btree_set;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// What a prune lifts is about builds that are not installed, and is no marker. What it leaves
     /// is the same to the letter. An app has a generation afterwards exactly when it restricts.
