@@ -28,7 +28,7 @@ impl Book {
     /// asks for is set first, in the same save. A stale failure that was to hold its own host down
     /// leaves a marker in its place.
     pub fn record(&mut self, mut failure: Failure, now: Time) -> Step<Recorded> {
-        for time in [&mut failure.promoted_at, &mut failure.at, &mut failure.start] {
+        for time in [&mut failure.promoted_at, &mut failure.at] {
             *time = known(*time);
         }
         let recorded = self.take(&failure, now);

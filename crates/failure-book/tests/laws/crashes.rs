@@ -1,9 +1,9 @@
 //! What landed survives any crash, and what did not is owed.
 
-use crate::operations::{Operation, Step, steps};
+use crate::operations::{Operation, Snap, Step, steps};
 use crate::restrictions::{Restriction, of};
 use crate::world::{Outcome, World};
-use failure_book::{Host, Intent, Unsaved};
+use failure_book::{ExecutionId, Failure, Fault, Host, Hosts, Intent, MarkerWish, Mode, Unsaved};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,4 +152,51 @@ proptest! {
             }
         }
     }
+}
+
+/// The life of an execution that fails, with each fault at each of its three landings, and a crash
+/// after the last. Once it could have run, its failure is remembered, by the record or by what the
+/// next open makes of the intent.
+#[test]
+fn a_failed_execution_is_remembered_wherever_it_is_cut() {
+    let torn = (0..6).map(|entries| Some(Fault::Torn { entries }));
+    let faults: Vec<_> =
+        [None, Some(Fault::Fails), Some(Fault::Lies)].into_iter().chain(torn).collect();
+    let host = Host::new("h1").unwrap();
+    let build = crate::restrictions::builds().next().unwrap();
+    let id = ExecutionId::new("a1f-1").unwrap();
+    let intent = Intent { build: build.clone(), mode: Mode::HOLD, id: id.clone(), start: None };
+    let failure = Failure {
+        build: build.clone(),
+        host: host.clone(),
+        cause: "release".to_owned(),
+        mode: Mode::HOLD,
+        reason: "it exited".to_owned(),
+        promoted_at: None,
+        at: None,
+        held_down: Hosts::from_iter([host.clone()]),
+        marker: MarkerWish::Leave,
+        exec: None,
+        start: None,
+        snapshot: None,
+    };
+    let mut cut = 0;
+    for (begin, record, end) in faults.iter().flat_map(|begin| {
+        let faults = &faults;
+        faults.iter().flat_map(move |record| faults.iter().map(move |end| (*begin, *record, *end)))
+    }) {
+        let mut world = World::new();
+        let mut step = |operation, fault| world.step(&Step { operation, faults: [fault, None] });
+        let begun =
+            step(Operation::Begin { host: host.clone(), intent: intent.clone() }, begin).unwrap();
+        if begun.word != "may execute" {
+            continue;
+        }
+        step(Operation::Record { failure: failure.clone(), snapshot: Snap::None }, record);
+        step(Operation::End { host: host.clone(), id: id.clone() }, end);
+        step(Operation::Crash, None);
+        assert!(world.book().held_down(&build, &host), "{begin:?}, {record:?}, {end:?}");
+        cut += 1;
+    }
+    assert_eq!(cut, 81, "without a landed intent nothing executes");
 }
