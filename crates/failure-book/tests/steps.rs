@@ -179,3 +179,30 @@ fn a_grant_says_why_it_freed_nothing() -> Outcome {
     assert_eq!(why(&mut book, &fitting)?, NotFreed::NotRestricted, "a grant is good once");
     Ok(())
 }
+
+/// One change in flight at a time is what an owner is asked for. One that does otherwise, in the
+/// order of the changes, loses nothing.
+#[test]
+fn landings_that_overlap_leave_nothing_behind() -> Outcome {
+    let mut book = saved()?;
+    let mut journal = MemoryJournal::new();
+    let (first, begin) = landing(book.begin(&host()?, intent("w1f-1")?))?;
+    let (second, record) = landing(book.record(failure("b1")?, now()))?;
+    journal.land(&second)?;
+    assert_eq!(book.landed(record, Landing::Landed).error, None);
+    assert_eq!(first.rows().len(), 1);
+    let answer = book.landed(begin, Landing::Failed);
+    assert_eq!(answer.value, Begun::No(NotBegun::NotLanded));
+    // The second change brought the intent to the disk. It was taken back, so that is owed.
+    let (change, then) = landing(book.save_if_dirty())?;
+    assert_eq!(change.rows(), [RowChange::Drop(RowKey::Intent(host()?))]);
+    assert_eq!(book.landed(then, Landing::Landed).error, None);
+
+    // What was begun after it is not taken back with it.
+    let (_, begin) = landing(book.begin(&host()?, intent("w1f-2")?))?;
+    let (_, later) = landing(book.begin(&host()?, intent("w1f-3")?))?;
+    assert_eq!(book.landed(later, Landing::Landed).value, Begun::MayExecute);
+    assert_eq!(book.landed(begin, Landing::Failed).value, Begun::No(NotBegun::NotLanded));
+    assert_eq!(book.intent_of(&host()?), Some(&intent("w1f-3")?));
+    Ok(())
+}
