@@ -33,10 +33,9 @@ impl Book {
         host: &Host,
         snapshot: Option<Snapshot>,
     ) -> Step<Cleared> {
-        self.clear_marker_if(host, |marker| match (marker.seq, snapshot) {
-            (_, None) => false,
-            (None, Some(_)) => true,
-            (Some(event), Some(snapshot)) => !snapshot.is_before(event),
+        self.clear_marker_if(host, |marker| {
+            let both = marker.seq.zip(snapshot);
+            both.is_some_and(|(event, snapshot)| !snapshot.is_before(event))
         })
     }
 
