@@ -7,7 +7,7 @@ use clap::Args;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
-use vector_replay::{Case, Disagreement, VectorFile};
+use vector_replay::{Case, Disagreement, Replayed, VectorFile};
 
 /// Which vectors.
 #[derive(Debug, Args)]
@@ -28,6 +28,8 @@ pub(crate) struct Tallies {
 struct Tally {
     agreed: u64,
     disagreed: u64,
+    /// Cases about what only the reference has.
+    not_ours: u64,
     /// The first disagreement, for people.
     first: Option<String>,
 }
@@ -74,7 +76,8 @@ impl Tallies {
             }
             let tally = self.suites.entry(case.suite.clone()).or_default();
             match outcome {
-                Ok(()) => tally.agreed += 1,
+                Ok(Replayed::Agreed) => tally.agreed += 1,
+                Ok(Replayed::NotOurs) => tally.not_ours += 1,
                 Err(disagreement) => {
                     tally.disagreed += 1;
                     tally.first.get_or_insert_with(|| shown(&file.path, case, &disagreement));
@@ -115,8 +118,12 @@ impl Display for Tallies {
         for line in &self.not_replayed {
             writeln!(f, "not replayed: {line}")?;
         }
-        for (suite, Tally { agreed, disagreed, first }) in &self.suites {
-            writeln!(f, "{suite}: agreed {agreed}, disagreed {disagreed}")?;
+        for (suite, Tally { agreed, disagreed, not_ours, first }) in &self.suites {
+            write!(f, "{suite}: agreed {agreed}, disagreed {disagreed}")?;
+            match not_ours {
+                0 => writeln!(f)?,
+                some => writeln!(f, ", not ours {some}")?,
+            }
             if let Some(first) = first {
                 writeln!(f, "{first}")?;
             }
@@ -185,6 +192,22 @@ mod tests {
         );
         let error = tallies.verdict().unwrap_err().to_string();
         assert!(error.starts_with("2 recorded cases disagree"), "{error}");
+    }
+
+    #[test]
+    fn a_case_about_what_only_the_reference_has_is_counted_apart() {
+        let input = json!({"name": "t", "seed": 0, "ids": [], "initial_file": null, "steps": [{
+            "op": "open", "args": {"memory_only": true}, "now": "2026-03-01T00:00:20Z",
+            "save": "ok", "result": {}, "saved": false, "after": {}, "queries": [],
+        }]});
+        let mut case = case("book", "", "");
+        case.input = input;
+        let tallies = tallies(vec![case]);
+        assert_eq!(
+            tallies.to_string(),
+            "book: agreed 0, disagreed 0, not ours 1\nvectors: 0 agreed, 0 disagreed"
+        );
+        assert!(tallies.verdict().is_err(), "nothing was compared");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! judged crates and the `vectors` chore share them.
 
 mod about_machine;
+mod book;
 mod disagreement;
 #[cfg(feature = "failed")]
 mod failed;
@@ -19,6 +20,7 @@ mod observed;
 mod reasons;
 mod suite;
 
+pub use book::replay_book;
 pub use disagreement::{Difference, Disagreement};
 pub use file::{Case, ReadError, VectorFile, files};
-pub use suite::{Suite, replay, suites};
+pub use suite::{Replayed, Suite, replay, suites};

@@ -54,6 +54,11 @@ const PURE_DIRECT: &[(&str, &[&str])] = &[
     ("names", &["serde", "thiserror"]),
     ("gate-judge", &["chrono", "hashbrown", "serde", "thiserror"]),
     ("toml-fields", &["serde", "thiserror", "toml"]),
+    (
+        "failure-book",
+        // The fixed hasher keeps two runs the same to the byte.
+        &["chrono", "foldhash", "hashbrown", "serde", "serde_json", "thiserror"],
+    ),
     ("conditions", &["chrono", "serde", "thiserror"]),
     ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror"]),
     ("wire", &["chrono", "serde", "serde_json", "thiserror"]),

@@ -63,6 +63,7 @@ const CRATES: &[Crate] = &[
     row("names", Layer::Base, Library::Alloc, &[]),
     row("gate-judge", Layer::Base, Library::Alloc, &[]),
     row("toml-fields", Layer::Base, Library::Std, &[]),
+    row("failure-book", Layer::Base, Library::Alloc, &[]),
     row("conditions", Layer::Model, Library::Alloc, &["names"]),
     row("inventory", Layer::Model, Library::Std, &["names", "gate-judge", "toml-fields"]),
     row("wire", Layer::Wire, Library::Std, &["names", "inventory"]),
@@ -125,7 +126,7 @@ const CRATES: &[Crate] = &[
         "vector-replay",
         Layer::Development,
         Library::Std,
-        &["gate-judge", "conditions", "controller-core"],
+        &["gate-judge", "failure-book", "conditions", "controller-core"],
     ),
     row("xtask", Layer::Chores, Library::Std, &["vector-replay"]),
 ];
