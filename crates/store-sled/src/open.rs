@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::damage::{Damage, Unsound, without_panic};
 use crate::expected::Expected;
-use crate::folder::{Folder, LOCK_PAUSE, LOCK_TRIES, Making, SCHEMA};
+use crate::folder::{Folder, LOCK_PAUSE, LOCK_TRIES, Making};
 use crate::mark::{self, Marked};
 use crate::note::Note;
 use crate::standing::Standing;
@@ -25,15 +25,15 @@ const CACHE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// Its lock is held, by a process that cannot be told.
-    #[error("another controller already uses this store: {}", folder.display())]
+    #[error("another process already uses this store: {}", folder.display())]
     InUse {
         /// The store's folder.
         folder: PathBuf,
     },
     /// Its layout is not one that this build knows, or its file that says so is damaged.
     #[error(
-        "{} says {found:?}, and this build knows schema {SCHEMA}: start the build that wrote the store, or restore a \
-         backup of it into an empty folder",
+        "{} says {found:?}, and what this build opens there says {known:?}: start the build that wrote the store, or \
+         restore a backup of it into an empty folder",
         file.display()
     )]
     Schema {
@@ -41,6 +41,8 @@ pub enum OpenError {
         file: PathBuf,
         /// What it says, shortened.
         found: String,
+        /// What it would have to say.
+        known: String,
     },
     /// Opening writes a little, and there is no room for it.
     #[error("no space left to open the store in {}", folder.display())]
@@ -136,7 +138,11 @@ pub(crate) struct Opened {
 pub(crate) fn open(folder: &Folder, making: Making) -> Result<Opened, OpenError> {
     folder.settle_db(making)?;
     let mut notes = Vec::new();
-    let expected = Expected { making, marked: settle_mark(folder, making, &mut notes)? };
+    let expected = Expected {
+        keeps: folder.keeps(),
+        making,
+        marked: settle_mark(folder, making, &mut notes)?,
+    };
     let tried = if folder.db().exists() {
         settle_unfinished(folder, &mut notes)?;
         let tried = trial::run(folder, expected);

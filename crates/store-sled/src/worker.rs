@@ -1,4 +1,4 @@
-//! The engine's thread: takes calls one after the other, and opens the engine anew after it failed.
+//! The engine's thread: takes calls one after the other.
 
 use std::thread;
 
@@ -6,13 +6,11 @@ use store::{Batch, CommitError, Document, Key, Landed, Prefix, ReadError};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Options;
-use crate::damage::without_panic;
-use crate::folder::Folder;
+use crate::engine::{Engine, Place};
+use crate::folder::Keeps;
 use crate::note::Note;
 use crate::open::OpenError;
-use crate::room::Room;
-use crate::session::{Failure, Session};
-use crate::trouble::Trouble;
+use crate::session::Session;
 
 /// What a handle asks of the engine. An answer that nobody waits for any more is dropped; what was written
 /// stays.
@@ -42,7 +40,7 @@ pub(crate) fn start(
 }
 
 fn run(options: Options, opened: OpenedAnswer, mut calls: mpsc::Receiver<Call>) {
-    let mut engine = match Engine::open(options) {
+    let mut engine = match Engine::open(options, Keeps::Documents) {
         Ok((engine, notes)) => {
             // Whoever asked and left dropped the sender of calls too, and the loop below ends at once.
             opened.send(Ok(notes)).ok();
@@ -74,74 +72,8 @@ fn run(options: Options, opened: OpenedAnswer, mut calls: mpsc::Receiver<Call>) 
             }
         }
     }
-    engine.close();
+    drop(engine);
     if let Some(answer) = closing {
         answer.send(()).ok();
-    }
-}
-
-#[derive(Debug)]
-struct Engine {
-    place: Place,
-    state: State,
-}
-
-#[derive(Debug)]
-struct Place {
-    folder: Folder,
-    room: Room,
-}
-
-#[derive(Debug)]
-enum State {
-    /// What the session remembers is on the disk.
-    Sound(Session),
-    /// A write failed: only the disk knows what is true, and nothing is answered before it was opened anew.
-    Doubtful,
-}
-
-impl Engine {
-    fn open(options: Options) -> Result<(Self, Vec<Note>), OpenError> {
-        let Options { folder, room } = options;
-        let folder = Folder::take(&folder)?;
-        let (session, notes) = Session::open(&folder)?;
-        let place = Place { folder, room };
-        Ok((Self { place, state: State::Sound(session) }, notes))
-    }
-
-    fn answer<T, E: From<Trouble>>(
-        &mut self,
-        call: impl FnOnce(&mut Session, &Place) -> Result<T, Failure<E>>,
-    ) -> Result<T, E> {
-        let mut session = match std::mem::replace(&mut self.state, State::Doubtful) {
-            State::Sound(session) => session,
-            // Its notes have nobody to go to here; what was set aside stays to be found.
-            State::Doubtful => Session::open(&self.place.folder).map_err(Trouble::from)?.0,
-        };
-        // On some damage sled panics, also long after it opened: with a page that it reads only now.
-        let answered = without_panic(|| call(&mut session, &self.place))
-            .unwrap_or_else(|damage| Err(Failure::Doubtful(Trouble::Other(damage.into()))));
-        match answered {
-            Err(Failure::Doubtful(trouble)) => {
-                session.close();
-                Err(trouble.into())
-            }
-            Err(Failure::Sound(error)) => {
-                self.state = State::Sound(session);
-                Err(error)
-            }
-            Ok(answer) => {
-                self.state = State::Sound(session);
-                Ok(answer)
-            }
-        }
-    }
-
-    fn close(self) {
-        match self.state {
-            State::Sound(session) => session.close(),
-            State::Doubtful => {}
-        }
-        drop(self.place);
     }
 }

@@ -192,7 +192,7 @@ async fn a_second_open_says_that_the_store_is_in_use() -> Outcome {
     let Err(error @ OpenError::InUse { .. }) = second else {
         return Err(format!("opened twice: {second:?}").into());
     };
-    assert!(error.to_string().starts_with("another controller already uses this store: /"));
+    assert!(error.to_string().starts_with("another process already uses this store: /"));
     let put = Entry::put("plan/1".parse()?, Expect::Absent, vec![1]);
     first.commit(Batch::new(vec![put])?).await?;
     Ok(())

@@ -2,13 +2,10 @@
 //! disk answers with an error costs no acknowledged write, and never hangs the store.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
+#[path = "child/faulty.rs"]
+mod faulty;
 #[path = "child/model.rs"]
 mod model;
 #[path = "child/script.rs"]
@@ -20,6 +17,8 @@ use trace::{Call, strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
+const WRITER: &str = env!("CARGO_BIN_EXE_store-sled-writer");
+
 const COMMITS: u64 = 40;
 
 #[test]
@@ -29,7 +28,7 @@ fn an_fsync_returned_before_every_acknowledgement() -> Outcome {
     }
     let folder = tempfile::tempdir()?;
     let root = folder.path().canonicalize()?.join("store");
-    let calls = trace(&[], &root, 1, COMMITS)?;
+    let calls = trace(WRITER, &[], &root, 1, COMMITS)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let db = text(&root.join("data/db"));
     let acknowledged: Vec<&Call> = calls.iter().filter(|call| call.acknowledges()).collect();
@@ -81,9 +80,6 @@ const ERRORS: [&str; 14] = [
     "pwrite64:error=EIO:when=5",
 ];
 
-/// Far more than the commits take; a store that hangs stays for ever.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 #[tokio::test]
 async fn an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write() -> Outcome {
     if !strace_is_here("an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write")? {
@@ -95,61 +91,10 @@ async fn an_error_of_the_disk_neither_hangs_the_store_nor_loses_a_write() -> Out
     }
     for error in ERRORS {
         let folder = tempfile::tempdir()?;
-        let failed = write_with(error, folder.path())?;
+        let failed = faulty::run(WRITER, error, &folder.path().join("store"), 1..=COMMITS)?;
         assert!(failed > 0, "{error}: no commit failed, so nothing was tried");
         let found = model::read(&folder.path().join("store")).await?;
         assert!(found == right, "{error}: not what was acknowledged");
     }
     Ok(())
-}
-
-/// Runs the writer with some of its calls failing; answers how many commits failed before they landed.
-fn write_with(error: &str, folder: &Path) -> Outcome<usize> {
-    let mut child = Command::new("strace")
-        .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync,fdatasync", "-e"])
-        .arg(format!("inject={error}"))
-        .arg("-o")
-        .arg(folder.join("trace"))
-        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
-        .arg(folder.join("store"))
-        .args(["1", &COMMITS.to_string()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
-    let (said, heard) = mpsc::channel();
-    thread::spawn(move || {
-        for line in lines.map_while(Result::ok) {
-            said.send(line).ok();
-        }
-    });
-    let outcome = wait_for_all(&heard).map_err(|what| format!("{error}: {what}"));
-    if outcome.is_err() {
-        end(&mut child)?;
-    }
-    let mut complaints = String::new();
-    child.stderr.take().ok_or("no errors")?.read_to_string(&mut complaints)?;
-    let status = child.wait()?;
-    outcome.map_err(|what| format!("{what}; {status}; {complaints}"))?;
-    Ok(complaints.lines().filter(|line| line.starts_with("commit ")).count())
-}
-
-fn wait_for_all(heard: &mpsc::Receiver<String>) -> Result<(), String> {
-    for number in 1..=COMMITS {
-        let line = heard.recv_timeout(PATIENCE);
-        let line = line.map_err(|error| format!("before {number} was acknowledged: {error}"))?;
-        if line != number.to_string() {
-            return Err(format!("{line} was acknowledged in place of {number}"));
-        }
-    }
-    Ok(())
-}
-
-/// Ends strace's child with it: a killed strace would let it run on.
-fn end(child: &mut Child) -> Outcome {
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    for traced in std::fs::read_to_string(children)?.split_whitespace() {
-        Command::new("kill").args(["-9", traced]).status()?;
-    }
-    Ok(child.kill()?)
 }

@@ -78,7 +78,7 @@ const CRATES: &[Crate] = &[
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
     row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
-    row("store-sled", Layer::Adapter, Library::Std, &["store"]),
+    row("store-sled", Layer::Adapter, Library::Std, &["store", "failure-book"]),
     row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
         "controller-shell",

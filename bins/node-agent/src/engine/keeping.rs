@@ -133,7 +133,7 @@ impl Engine {
 fn in_words(error: &OpenError) -> String {
     match error {
         OpenError::Damaged { file, what } => format!("{} is damaged: {what}", file.display()),
-        OpenError::Schema { file, found } => {
+        OpenError::Schema { file, found, .. } => {
             format!("{} is none that this engine can read: it says {found:?}", file.display())
         }
         OpenError::InUse { folder } => format!("another process has {} open", folder.display()),

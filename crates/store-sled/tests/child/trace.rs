@@ -1,4 +1,4 @@
-//! The system calls of the writer, as strace tells them.
+//! The system calls of a child, as strace tells them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -44,21 +44,27 @@ pub(crate) fn strace_is_here(test: &str) -> Outcome<bool> {
     Ok(here)
 }
 
-/// The writer's calls while it makes some commits, with these options of strace.
-pub(crate) fn trace(options: &[&str], root: &Path, first: u64, last: u64) -> Outcome<Vec<Call>> {
+/// A child's calls while it makes some commits, with these options of strace.
+pub(crate) fn trace(
+    child: &str,
+    options: &[&str],
+    root: &Path,
+    first: u64,
+    last: u64,
+) -> Outcome<Vec<Call>> {
     let output = root.with_extension("trace");
     let status = Command::new("strace")
         .args(["-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync,ftruncate"])
         .args(options)
         .arg("-o")
         .arg(&output)
-        .arg(env!("CARGO_BIN_EXE_store-sled-writer"))
+        .arg(child)
         .arg(root)
         .args([first.to_string(), last.to_string()])
         .stdout(Stdio::null())
         .status()?;
     if !status.success() {
-        return Err(format!("strace or the writer ended with {status}").into());
+        return Err(format!("strace or its child ended with {status}").into());
     }
     parse(&std::fs::read_to_string(output)?)
 }

@@ -1,0 +1,75 @@
+//! A child on a disk that answers some system calls with errors.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Far more than the commits take; a store that hangs stays for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs a child over the store in this folder, with some of its calls failing, until it has said all these numbers.
+/// Answers how many tries failed before they landed.
+pub(crate) fn run(
+    child: &str,
+    error: &str,
+    root: &Path,
+    numbers: RangeInclusive<u64>,
+) -> Outcome<usize> {
+    let mut child = Command::new("strace")
+        .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync,fdatasync", "-e"])
+        .arg(format!("inject={error}"))
+        .arg("-o")
+        .arg(root.with_extension("trace"))
+        .arg(child)
+        .arg(root)
+        .args(["1", &numbers.end().to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            said.send(line).ok();
+        }
+    });
+    let outcome = wait_for_all(&heard, numbers).map_err(|what| format!("{error}: {what}"));
+    if outcome.is_err() {
+        end(&mut child)?;
+    }
+    let mut complaints = String::new();
+    child.stderr.take().ok_or("no errors")?.read_to_string(&mut complaints)?;
+    let status = child.wait()?;
+    outcome.map_err(|what| format!("{what}; {status}; {complaints}"))?;
+    Ok(complaints.lines().filter(|line| line.starts_with("commit ")).count())
+}
+
+fn wait_for_all(
+    heard: &mpsc::Receiver<String>,
+    numbers: RangeInclusive<u64>,
+) -> Result<(), String> {
+    for number in numbers {
+        let line = heard.recv_timeout(PATIENCE);
+        let line = line.map_err(|error| format!("before {number} was acknowledged: {error}"))?;
+        if line != number.to_string() {
+            return Err(format!("{line} was acknowledged in place of {number}"));
+        }
+    }
+    Ok(())
+}
+
+/// Ends strace's child with it: a killed strace would let it run on.
+fn end(child: &mut Child) -> Outcome {
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    for traced in std::fs::read_to_string(children)?.split_whitespace() {
+        Command::new("kill").args(["-9", traced]).status()?;
+    }
+    Ok(child.kill()?)
+}
