@@ -1,7 +1,7 @@
 //! What a durable `record` costs in books of growing size, beside the least that this disk asks for in the same run:
 //! append and fdatasync.
 //!
-//! All sizes and the append take turns, so that whatever else the machine does hits them alike. Read the ratio.
+//! All sizes and the append take turns, call by call, so that whatever else the machine does hits them alike. Read the ratio.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -37,10 +37,18 @@ fn main() -> Outcome {
     let mut log = File::options().append(true).create(true).open(folder.path().join("log"))?;
     let mut appends = Vec::new();
     let mut records = vec![Vec::new(); SIZES.len()];
-    for _ in 0..ROUNDS {
-        appends.push(append(&mut log)?);
-        for ((book, size), times) in books.iter_mut().zip(SIZES).zip(&mut records) {
-            times.push(record(book, size)?);
+    for round in 0..ROUNDS {
+        let mut append_times = Vec::new();
+        let mut record_times = vec![Vec::new(); SIZES.len()];
+        for call in 0..CALLS {
+            append_times.push(append(&mut log)?);
+            for ((book, size), times) in books.iter_mut().zip(SIZES).zip(&mut record_times) {
+                times.push(record(book, size + round * CALLS + call)?);
+            }
+        }
+        appends.push(median(append_times));
+        for (times, all) in record_times.into_iter().zip(&mut records) {
+            all.push(median(times));
         }
     }
     let append = median(appends);
@@ -77,32 +85,25 @@ where
     Ok(FailureBook::open(journal, now(), fresh, Rules::default())?)
 }
 
-/// The median of some records, each of which is taken back before the next, so that the book stays as large as it is.
-fn record(book: &mut FailureBook<SledJournal>, size: usize) -> Outcome<Duration> {
+/// How long one record took. It is taken back afterwards, so that the book stays as large as it is.
+fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration> {
+    let failure = failure(place)?;
+    let build = failure.build.clone();
+    let began = Instant::now();
+    let answer = book.run(|book| book.record(failure, now()));
+    let time = began.elapsed();
+    recorded(answer)?;
     let newer = Time::from_timestamp(1, 0);
-    let mut times = Vec::new();
-    for place in size..size + CALLS {
-        let failure = failure(place)?;
-        let build = failure.build.clone();
-        let began = Instant::now();
-        let answer = book.run(|book| book.record(failure, now()));
-        times.push(began.elapsed());
-        recorded(answer)?;
-        landed(book.run(|book: &mut Book| book.clear_on_pointer(&build, newer)))?;
-    }
-    Ok(median(times))
+    landed(book.run(|book: &mut Book| book.clear_on_pointer(&build, newer)))?;
+    Ok(time)
 }
 
 fn append(log: &mut File) -> std::io::Result<Duration> {
-    let row = vec![b'x'; ROW_BYTES];
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
-        let began = Instant::now();
-        log.write_all(&row)?;
-        log.sync_data()?;
-        times.push(began.elapsed());
-    }
-    Ok(median(times))
+    let row = [b'x'; ROW_BYTES];
+    let began = Instant::now();
+    log.write_all(&row)?;
+    log.sync_data()?;
+    Ok(began.elapsed())
 }
 
 fn recorded(answer: Answer<Recorded>) -> Outcome {

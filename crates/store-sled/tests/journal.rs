@@ -189,6 +189,20 @@ fn without_room_a_change_is_refused_before_anything_is_touched_and_owed() -> Out
     Ok(())
 }
 
+/// The mark moves with every commit, and only when that is on the disk.
+#[test]
+fn an_empty_change_is_written_through() -> Outcome {
+    let folder = filled()?;
+    let mut journal = open(folder.path())?;
+    let mark = || fs::read(folder.path().join("mark"));
+    let (before, kept) = (mark()?, journal.load()?);
+    journal.land(&failure_book::Change::default())?;
+    assert_ne!(mark()?, before);
+    drop(journal);
+    assert!(open(folder.path())?.load()? == kept);
+    Ok(())
+}
+
 #[test]
 fn a_name_that_cannot_be_kept_is_named() -> Outcome {
     let folder = place()?;
