@@ -13,7 +13,7 @@ mod book_script;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const ROUNDS: u64 = 60;
+const ROUNDS: u64 = 100;
 
 #[test]
 fn kill_9_loses_no_acknowledged_change() -> Outcome {
