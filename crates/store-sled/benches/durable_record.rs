@@ -53,11 +53,17 @@ fn main() -> Outcome {
     }
     let append = median(appends);
     println!("append + fdatasync of {ROW_BYTES} bytes: {:.3} ms", millis(append));
-    println!("{:>9}  {:>12}  {:>6}", "records", "record", "ratio");
-    for (size, times) in SIZES.into_iter().zip(records) {
+    println!("{:>9}  {:>12}  {:>6}  {:>12}", "records", "record", "ratio", "open again");
+    for ((size, times), book) in SIZES.into_iter().zip(records).zip(books) {
         let record = median(times);
         let ratio = record.as_secs_f64() / append.as_secs_f64();
-        println!("{size:>9}  {:>9.3} ms  {ratio:>6.2}", millis(record));
+        drop(book);
+        let opening = open_again(&folder.path().join(size.to_string()))?;
+        println!(
+            "{size:>9}  {:>9.3} ms  {ratio:>6.2}  {:>9.1} ms",
+            millis(record),
+            millis(opening)
+        );
     }
     Ok(())
 }
@@ -95,6 +101,15 @@ fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration
     recorded(answer)?;
     let newer = Time::from_timestamp(1, 0);
     landed(book.run(|book: &mut Book| book.clear_on_pointer(&build, newer)))?;
+    Ok(time)
+}
+
+/// How long it takes until a book can be asked: the journal is opened, checked and loaded.
+fn open_again(folder: &Path) -> Outcome<Duration> {
+    let began = Instant::now();
+    let book = opened(SledJournal::open(Options::new(folder))?.journal)?;
+    let time = began.elapsed();
+    drop(book);
     Ok(time)
 }
 
