@@ -145,6 +145,10 @@ async fn a_shim_that_is_killed_takes_its_whole_workload_along() {
         let machine = Machine::new();
         let process = machine.run(script).await;
         let pids = pids(&process, 2).await;
+        // What the shim has heard it may not have written yet.
+        let log = machine.root().join("output/blog/blog-1/web.log");
+        let written = || (fs::read_to_string(&log).ok()?.lines().count() >= 3).then_some(());
+        until("its title and its words are in the log", written).await;
         kill(shim_of(&process));
         assert_eq!(process.ended().await, Exit::Unknown);
         assert!(!pids.iter().any(|pid| is_alive(*pid)), "{script}");
@@ -229,10 +233,13 @@ async fn a_stranger_with_a_stored_number_is_neither_adopted_nor_signalled_and_th
         drop(process);
         [&[shim], &all[..]].concat().into_iter().for_each(kill);
         until_gone(&all).await;
-        // The numbers now belong to somebody who was started at another time.
+        // The numbers now belong to somebody who was started at another time: by how much is said here, since both can have
+        // begun in one tick of the kernel's clock.
+        let at_another_time = |started: &str| started.parse::<u64>().unwrap() + 1_000;
         rewrite(&machine, |key, value| match key {
             "shim" | "workload" => {
-                format!("{} {}", stranger.0.id(), value.split_once(' ').unwrap().1)
+                let (_, started) = value.split_once(' ').unwrap();
+                format!("{} {}", stranger.0.id(), at_another_time(started))
             }
             _ => value.to_owned(),
         });
