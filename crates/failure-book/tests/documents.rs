@@ -1,8 +1,9 @@
 //! The interchange document: what is read, what is refused and why, and what an import does.
 
 use failure_book::{
-    Answer, Book, BookId, Build, DocumentError, FailureBook, Generation, Grant, Host, Journal,
-    Kept, MemoryJournal, NotImported, RECONCILED_REASON, Rules, Served, Time, Unsaved,
+    Answer, Begun, Book, BookId, Build, Disk, DocumentError, ExecutionId, FailureBook, Generation,
+    Grant, HoldRan, Host, Intent, Journal, Kept, MemoryJournal, Mode, NotImported,
+    RECONCILED_REASON, Rules, Served, Step, Time, Unsaved,
 };
 use proptest::prelude::*;
 use std::convert::Infallible;
@@ -157,7 +158,7 @@ fn an_import_takes_the_place_of_what_an_emptied_book_left() -> Outcome {
     let mut book = new_book()?;
     let b1 = Build::new("ac", "job", "b1")?;
     let host = Host::new("h1")?;
-    let ran = failure_book::HoldRan { build: b1.clone(), exec: None, at: None };
+    let ran = HoldRan { build: b1.clone(), exec: None, at: None };
     for _ in 0..20 {
         assert_eq!(book.run(|book| book.mark_hold_ran(&host, ran.clone(), now())).error, None);
     }
@@ -192,13 +193,36 @@ fn an_import_is_refused_by_a_book_that_holds_something() -> Outcome {
 }
 
 #[test]
+fn a_marker_or_an_intent_is_something_too() -> Outcome {
+    let host = Host::new("h1")?;
+    let build = Build::new("ac", "web", "b1")?;
+    let document = || Kept::from_document(full(3).as_bytes());
+
+    let mut book = new_book()?;
+    let ran = HoldRan { build: build.clone(), exec: None, at: None };
+    assert_eq!(book.run(|book| book.mark_hold_ran(&host, ran, now())).error, None);
+    let kept = document()?;
+    let refused = book.run(|book| book.import(kept, now(), id(8))).value;
+    assert_eq!(refused, Err(NotImported::NotEmpty { records: 0, markers: 1, intents: 0 }));
+
+    let mut book = new_book()?;
+    let intent = Intent { build, mode: Mode::OVERLAP, id: ExecutionId::new("a1f-1")?, start: None };
+    let begun = book.run(|book| book.begin(&host, intent));
+    assert_eq!(begun.value, Begun::MayExecute);
+    let kept = document()?;
+    let refused = book.run(|book| book.import(kept, now(), id(8))).value;
+    assert_eq!(refused, Err(NotImported::NotEmpty { records: 0, markers: 0, intents: 1 }));
+    Ok(())
+}
+
+#[test]
 fn an_import_that_does_not_land_is_owed() -> Outcome {
     let mut book = new_book()?;
-    book.journal_mut().set_disk(failure_book::Disk::TakesNoWrites);
+    book.journal_mut().set_disk(Disk::TakesNoWrites);
     let kept = Kept::from_document(full(3).as_bytes())?;
     let answer = book.run(|book| book.import(kept, now(), id(9)));
     assert_eq!(answer, Answer { value: Ok(()), error: Some(Unsaved::Failed) });
-    book.journal_mut().set_disk(failure_book::Disk::Well);
+    book.journal_mut().set_disk(Disk::Well);
     assert_eq!(book.run(Book::save_if_dirty).error, None);
     assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
     Ok(())
@@ -212,12 +236,12 @@ fn an_exhausted_book_takes_no_document() -> Outcome {
     );
     let kept = Kept::from_document(text.as_bytes())?;
     let mut book = Book::open(Some(kept), now(), || Ok::<_, Infallible>(id(7)), Rules::default())?;
-    let ran = failure_book::HoldRan { build: Build::new("ac", "web", "b1")?, exec: None, at: None };
+    let ran = HoldRan { build: Build::new("ac", "web", "b1")?, exec: None, at: None };
     let host = Host::new("h1")?;
     let _ = book.mark_hold_ran(&host, ran, now());
     let _ = book.clear_hold_ran(&host);
     let document = Kept::from_document(full(3).as_bytes())?;
-    let failure_book::Step::Done(answer) = book.import(document, now(), id(9)) else {
+    let Step::Done(answer) = book.import(document, now(), id(9)) else {
         return Err("an exhausted book landed something".into());
     };
     assert_eq!(answer.value, Err(NotImported::Exhausted));

@@ -44,3 +44,24 @@ impl Clears {
         self.builds.retain(|build, _| keep(build));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_later_of_the_clears_for_a_host_and_for_everyone_counts() {
+        let build = Build::new("ac", "web", "b1").unwrap();
+        let [here, there] = ["h1", "h2"].map(|name| Host::new(name).unwrap());
+        let number = |number| NonZeroU64::new(number).unwrap();
+        for (host, everyone) in [(5, 9), (9, 5)] {
+            let mut clears = Clears::default();
+            clears.note_host(&build, &here, number(host));
+            clears.note_everyone(&build, number(everyone));
+            let is_stale =
+                |on, snapshot| clears.is_stale(&build, on, Snapshot::new(snapshot).unwrap());
+            assert!(is_stale(&here, 5) && is_stale(&here, 9) && !is_stale(&here, 10));
+            assert!(is_stale(&there, everyone) && !is_stale(&there, everyone + 1));
+        }
+    }
+}
