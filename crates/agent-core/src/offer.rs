@@ -61,6 +61,7 @@ mod tests {
             machine: MachineName::new(machine).unwrap(),
             number: DeclarationNumber(number),
             epoch: Epoch(epoch),
+            composed_at: None,
             modules: BTreeMap::new(),
             withdrawn: BTreeSet::from_iter(withdrawn),
         }

@@ -265,6 +265,7 @@ mod tests {
                 machine: "box-1".parse().unwrap(),
                 number: DeclarationNumber(offered),
                 epoch,
+                composed_at: None,
                 modules: BTreeMap::new(),
                 withdrawn: Default::default(),
             };

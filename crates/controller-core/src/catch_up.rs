@@ -20,7 +20,7 @@ const MACHINES_MAX: usize = 256;
 pub(crate) fn catch_up(state: &State, now: DateTime<Utc>) -> Option<Step> {
     let mut step = Step::new("machines catch up with the inventory");
     let due = state.records.machines.keys().filter(|machine| !is_under_way(state, machine));
-    let next = due.filter_map(|machine| state.compose(machine, &wanted(state, machine)));
+    let next = due.filter_map(|machine| state.compose(machine, &wanted(state, machine), now));
     // A machine that was never told to run anything need not be told so.
     let next = next
         .filter(|it| !it.modules.is_empty() || state.records.declared.contains_key(&it.machine));

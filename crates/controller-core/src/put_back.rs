@@ -196,7 +196,7 @@ fn send(
         .collect();
     let mut accepted = BTreeMap::new();
     for machine in machines.iter().filter_map(|machine| machine.parse::<MachineName>().ok()) {
-        let next = state.compose(&machine, &back);
+        let next = state.compose(&machine, &back, now);
         let declared =
             state.records.declared.get(&machine).map(|declared| declared.declaration.number);
         let Some(number) = next.as_ref().map(|next| next.number).or(declared) else { continue };

@@ -43,7 +43,7 @@ fn sent(state: &State, now: DateTime<Utc>, plan: &Plan, place: Place) -> Option<
     }
     for machine in &wave.machines {
         let held = state.records.declared.get(machine);
-        let (number, at) = match (state.compose(machine, &moved), held) {
+        let (number, at) = match (state.compose(machine, &moved, now), held) {
             (Some(next), _) => {
                 let number = next.number;
                 state.declare(&mut step, now, next);

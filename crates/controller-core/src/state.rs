@@ -94,6 +94,7 @@ impl State {
         &self,
         machine: &MachineName,
         moved: &BTreeMap<ModuleName, BuildId>,
+        now: DateTime<Utc>,
     ) -> Option<Declaration> {
         let machine = self.records.machines.get(machine)?;
         let previous =
@@ -108,6 +109,7 @@ impl State {
             machine,
             previous,
             heard: hello.and_then(|hello| hello.held.as_ref()).map(|held| held.number),
+            now,
             epoch: self.epoch,
             wanted: &wanted,
             modules: &self.records.modules,

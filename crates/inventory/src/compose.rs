@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use names::{BuildId, ModuleName, NameError};
 
 use crate::{
@@ -21,6 +22,8 @@ pub struct Composing<'a> {
     /// The highest number that the machine says it has seen, where it said so. After a restore it can be above what the
     /// store knows, and the machine refuses every number that is not above it.
     pub heard: Option<DeclarationNumber>,
+    /// The time of day.
+    pub now: DateTime<Utc>,
     /// The lease epoch of who composes.
     pub epoch: Epoch,
     /// The build that each module should run on this machine. Which one that is, is decided elsewhere.
@@ -78,7 +81,7 @@ pub enum Left {
     Instances(#[source] NameError),
 }
 
-/// Composes the next declaration: the same inventory gives the same declaration to the byte.
+/// Composes the next declaration: the same inventory at the same time gives the same declaration to the byte.
 ///
 /// An assigned module is declared in its wanted build. A declared module that is assigned here no longer is withdrawn, and
 /// stays so until it is declared again. Everything else is left as it was.
@@ -154,6 +157,7 @@ fn numbered(
         machine: composing.machine.name.clone(),
         number: highest.next(),
         epoch: composing.epoch,
+        composed_at: Some(composing.now),
         modules,
         withdrawn,
     }))

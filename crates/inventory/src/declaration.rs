@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use names::{AccountName, BuildId, Commit, Digest, InstanceName, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,10 @@ pub struct Declaration {
     pub number: DeclarationNumber,
     /// The lease epoch of the controller that composed it; a machine refuses a lower one.
     pub epoch: Epoch,
+    /// When it was composed, by the controller's clock; a controller from before this was said has not said it. A failure
+    /// that the declaration leads to is stamped with it, so that only a word signed after it lifts that failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub composed_at: Option<DateTime<Utc>>,
     /// What should run, by module.
     pub modules: BTreeMap<ModuleName, DeclaredModule>,
     /// What should run no longer. A module stays here until it is declared again, since a machine that was away sees only

@@ -34,7 +34,7 @@ fn a_fault_of_the_module_is_told_with_its_place_its_field_and_what_is_allowed() 
         ),
         (
             "[module]\nname = \"m\"\ncolour = 1",
-            "3:1: module.colour: unknown key; allowed are `name`, `swap`, `after` and `point_of_no_return`",
+            "3:1: module.colour: unknown key; allowed are `name`, `swap`, `observe`, `after` and `point_of_no_return`",
         ),
         (
             "[module]\nname = \"m\"\n[resource]\nname = \"r\"",
@@ -42,7 +42,7 @@ fn a_fault_of_the_module_is_told_with_its_place_its_field_and_what_is_allowed() 
         ),
         (
             "[module]\nname = \"m\"\n\"a b\" = 1",
-            "3:1: module.\"a b\": unknown key; allowed are `name`, `swap`, `after` and `point_of_no_return`",
+            "3:1: module.\"a b\": unknown key; allowed are `name`, `swap`, `observe`, `after` and `point_of_no_return`",
         ),
     ];
     check("", &cases);

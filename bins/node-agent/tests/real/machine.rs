@@ -125,6 +125,7 @@ impl Machine {
             machine: self.name.clone(),
             number: DeclarationNumber(number),
             epoch: Epoch(1),
+            composed_at: None,
             modules: BTreeMap::from([("blog".parse()?, blog)]),
             withdrawn: BTreeSet::new(),
         })

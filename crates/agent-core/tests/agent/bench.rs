@@ -354,6 +354,7 @@ pub(crate) fn declaration<const N: usize>(
         machine: "box-1".parse().unwrap(),
         number: DeclarationNumber(number),
         epoch: Epoch(1),
+        composed_at: None,
         modules: modules.into_iter().map(|(name, one)| (name.parse().unwrap(), one)).collect(),
         withdrawn: withdrawn.iter().map(|name| name.parse().unwrap()).collect(),
     }

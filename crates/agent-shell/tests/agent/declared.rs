@@ -51,6 +51,7 @@ pub(crate) fn declaration(number: u64, blog: Option<DeclaredModule>) -> Declarat
         machine: machine(),
         number: DeclarationNumber(number),
         epoch: Epoch(1),
+        composed_at: None,
         modules: blog.into_iter().map(|one| ("blog".parse().unwrap(), one)).collect(),
         withdrawn,
     }

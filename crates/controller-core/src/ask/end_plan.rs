@@ -72,7 +72,7 @@ fn put_back(
     }
     let machines: BTreeSet<_> = touched(state, plan, place).map(|(_, machine)| machine).collect();
     for machine in machines.into_iter().filter(|machine| plan.sent.contains_key(*machine)) {
-        if let Some(declaration) = state.compose(machine, &back) {
+        if let Some(declaration) = state.compose(machine, &back, asking.now) {
             state.declare(step, asking.now, declaration);
         }
     }

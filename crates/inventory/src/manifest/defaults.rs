@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use gate_judge::Policy;
 
-use super::model::{Check, GatePolicy, Health, Restart, Signal, Stop, Swap, Tool};
+use super::model::{Check, GatePolicy, Health, Manifest, Restart, Signal, Stop, Swap, Tool};
 use crate::span::Span;
 
 impl Default for Swap {
@@ -13,6 +13,11 @@ impl Default for Swap {
     fn default() -> Self {
         Self::Overlap
     }
+}
+
+impl Manifest {
+    /// Longer than most programs that die of their configuration live.
+    pub const OBSERVE: Span = Span::seconds(5);
 }
 
 impl Health {

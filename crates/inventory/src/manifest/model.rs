@@ -17,6 +17,8 @@ pub struct Manifest {
     pub module: ModuleName,
     /// How an instance moves from one build to the next.
     pub swap: Swap,
+    /// How long a new build must be healthy without a break before it takes the place of the one that served.
+    pub observe: Span,
     /// Modules of the same release that move in an earlier tier.
     pub after: Vec<ModuleName>,
     /// Whether an older build can follow this one.

@@ -39,10 +39,11 @@ pub(super) fn manifest(root: Field, found: &mut Found) -> Result<Manifest, Repor
     });
     let gate = file.optional(found, "gate", gate::policy);
     file.finish(found);
-    let Module { name, swap, after, reversal } = module?;
+    let Module { name, swap, observe, after, reversal } = module?;
     Ok(Manifest {
         module: name,
         swap,
+        observe,
         after,
         reversal,
         resources: resources?,
@@ -55,6 +56,7 @@ pub(super) fn manifest(root: Field, found: &mut Found) -> Result<Manifest, Repor
 struct Module {
     name: ModuleName,
     swap: Swap,
+    observe: Span,
     after: Vec<ModuleName>,
     reversal: Reversal,
 }
@@ -65,6 +67,7 @@ fn module(field: Field, found: &mut Found) -> Result<Module, Reported> {
     let swap = table.or(found, ("swap", Swap::default()), |field, found| {
         field.choice(found, &[Swap::Overlap, Swap::Hold].map(|swap| (swap.word(), swap)))
     });
+    let observe = table.or(found, ("observe", Manifest::OBSERVE), time);
     let mut earlier = Taken::default();
     if let Ok(name) = &name {
         // A module that came after itself would never come.
@@ -76,7 +79,7 @@ fn module(field: Field, found: &mut Found) -> Result<Module, Reported> {
     let point = table.or(found, ("point_of_no_return", false), Field::truth);
     table.finish(found);
     let reversal = if point? { Reversal::PointOfNoReturn } else { Reversal::Possible };
-    Ok(Module { name: name?, swap: swap?, after: after?, reversal })
+    Ok(Module { name: name?, swap: swap?, observe: observe?, after: after?, reversal })
 }
 
 fn module_name(field: Field, found: &mut Found) -> Result<ModuleName, Reported> {

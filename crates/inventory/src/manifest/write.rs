@@ -68,7 +68,7 @@ impl<'a> Word<'a> {
 
 fn manifest(manifest: &Manifest) -> Option<Word<'_>> {
     // Every field is named here, so that a new one cannot be forgotten.
-    let Manifest { module, swap, after, reversal, resources, tools, gate } = manifest;
+    let Manifest { module, swap, observe, after, reversal, resources, tools, gate } = manifest;
     let swap = if *swap == Swap::default() { None } else { Word::text(swap.word()) };
     let point = match reversal {
         Reversal::Possible => None,
@@ -77,6 +77,7 @@ fn manifest(manifest: &Manifest) -> Option<Word<'_>> {
     let module = [
         ("name", Word::text(module.as_str())),
         ("swap", swap),
+        ("observe", Word::span(*observe, Manifest::OBSERVE)),
         ("after", Word::list(after.iter().map(|module| Word::text(module.as_str())))),
         ("point_of_no_return", point),
     ];

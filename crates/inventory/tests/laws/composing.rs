@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::DateTime;
 use inventory::{
     Composing, Declaration, DeclarationNumber, Epoch, Instances, Left, Machine, Module,
     NextDeclaration, compose, instances_on,
@@ -30,6 +31,7 @@ impl Fleet {
             machine,
             previous: self.previous.as_ref(),
             heard: None,
+            now: DateTime::UNIX_EPOCH,
             epoch: Epoch(3),
             wanted: &self.wanted,
             modules: &fleet::by_name(self.modules.iter().cloned()),
@@ -198,6 +200,7 @@ fn a_machine_that_has_seen_a_higher_number_is_declared_above_it() {
             machine: &fleet::machine(),
             previous: fleet.previous.as_ref(),
             heard,
+            now: DateTime::UNIX_EPOCH,
             epoch: Epoch(4),
             wanted: &fleet.wanted,
             modules: &modules,

@@ -12,6 +12,7 @@ const PIECES: [&str; 42] = [
     "[resource.health]\n",
     "name",
     "swap",
+    "observe",
     "after",
     "command",
     "listen",
@@ -56,6 +57,7 @@ fn files() -> impl Strategy<Value = String> {
         option::of(select(vec![
             "swap = \"hold\"",
             "swap = \"overlap\"",
+            "observe = \"1m\"",
             "point_of_no_return = true",
         ])),
         option::of(Just("after = [\"db-1\", \"db-2\"]")),
