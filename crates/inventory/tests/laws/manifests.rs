@@ -4,7 +4,7 @@ use inventory::Manifest;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 /// Pieces that manifests are made of, to find what random letters never would.
-const PIECES: [&str; 42] = [
+const PIECES: [&str; 43] = [
     "[module]\n",
     "[[resource]]\n",
     "[[tool]]\n",
