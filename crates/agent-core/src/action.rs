@@ -4,12 +4,15 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
+use failure_book::Change;
 use inventory::{Artifact, Check, DeclaredModule, Limits, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::{DeclareReply, Hello, Report, Statement};
 
 use crate::draws::{AskId, CheckId, RunId, VerificationId};
+use crate::errands::Ticket;
 use crate::kept::Kept;
+use crate::placement::Place;
 
 /// What comes of an event.
 ///
@@ -28,23 +31,43 @@ pub struct Decision {
 #[derive(Debug)]
 #[must_use = "what follows waits for `Agent::landed`"]
 pub struct Landing {
-    pub(crate) kept: Kept,
-    pub(crate) then: Then,
+    pub(crate) what: What,
 }
 
-/// What follows a landing.
+/// What is landed, with what follows from it.
+#[derive(Debug)]
+pub(crate) enum What {
+    Kept(Kept, Then),
+    Book(Change, Ticket),
+}
+
+/// What follows when something else is kept than before.
 #[derive(Debug)]
 pub(crate) enum Then {
     /// The agent begins with what it kept.
     Begin,
     /// A declaration is taken, and answered if somebody asked.
     Take { ask: Option<AskId> },
+    /// This serves an instance from now on.
+    Good { place: Place },
+}
+
+/// What is to be brought onto the disk.
+#[derive(Debug)]
+pub enum ToLand<'a> {
+    /// This is to be kept in place of what was kept before.
+    Kept(&'a Kept),
+    /// This change of the failure book goes to its journal.
+    Book(&'a Change),
 }
 
 impl Landing {
-    /// What is to be kept in place of what was kept before.
-    pub fn kept(&self) -> &Kept {
-        &self.kept
+    /// What it is.
+    pub fn what(&self) -> ToLand<'_> {
+        match &self.what {
+            What::Kept(kept, _) => ToLand::Kept(kept),
+            What::Book(change, _) => ToLand::Book(change),
+        }
     }
 }
 

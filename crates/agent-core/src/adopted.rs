@@ -7,11 +7,11 @@ use inventory::{DeclaredModule, Stop};
 use names::{ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::{Held, ProcessIdentity};
 
-use crate::action::Action;
 use crate::draws::RunId;
 use crate::execution::Execution;
 use crate::instance::Instance;
 use crate::placement::{Place, Placement};
+use crate::served;
 use crate::turn::Turn;
 
 /// A process that was found. It may have ended meanwhile: then an [`Event::Exited`](crate::Event::Exited) follows, as for
@@ -43,7 +43,7 @@ impl Adopted {
         (self.module.clone(), self.instance.clone())
     }
 
-    fn how_to_stop(&self) -> Stop {
+    pub(crate) fn how_to_stop(&self) -> Stop {
         let mut resources = self.declared.manifest.resources.iter();
         let resource = resources.find(|one| one.name == self.resource);
         resource.map_or_else(Stop::default, |one| one.stop)
@@ -68,27 +68,46 @@ pub(crate) fn newest_seen(adopted: &[Adopted]) -> Option<Held> {
 
 /// Takes the processes found for what runs on their instances. Those that come later in the list are the newer ones.
 ///
-/// One execution runs on an instance, and one process of a resource. Should more have been found, the newest is kept and
-/// the others are stopped whole.
+/// One execution goes on on an instance: the newest of its good build; where none is known, the newest that nothing is known
+/// against. All others are stopped whole: what was tried when the agent before this one ended, what was being stopped, and
+/// everything where the instance is held.
 pub(crate) fn adopt(adopted: Vec<Adopted>, turn: &mut Turn<'_>) -> BTreeMap<Place, Instance> {
-    let mut newest: BTreeMap<Place, BTreeMap<ResourceName, Adopted>> = BTreeMap::new();
-    for one in adopted {
-        let found = newest.entry(one.place()).or_default();
-        let rivals = found.extract_if(.., |resource, other| {
-            other.execution != one.execution || *resource == one.resource
-        });
-        for rival in rivals.map(|(_, rival)| rival) {
-            turn.actions.push(Action::Stop { run: rival.run, how: rival.how_to_stop() });
-        }
-        found.insert(one.resource.clone(), one);
-    }
     let mut instances = BTreeMap::new();
-    for (place, found) in newest {
-        let Some(first) = found.values().next() else { continue };
-        let placement = Placement::of(&place.1, first.declared.clone());
-        let execution = first.execution.clone();
-        let execution = Execution::adopt(execution, placement, &place, found, turn);
-        instances.insert(place.clone(), Instance::found(place, execution, turn));
+    for (place, executions) in by_execution(adopted) {
+        let mut found = Vec::new();
+        for (id, processes) in executions {
+            let Some(first) = processes.first() else { continue };
+            let placement = Placement::of(&place.1, first.declared.clone());
+            found.push(Execution::adopt(id, placement, &place, processes, turn));
+        }
+        let good = served::good(turn.served, &place);
+        let may_go_on = |one: &Execution| match &good {
+            Some(good) => one.placement.module.build == good.module.build,
+            None => turn.book.against_trying(&place, &one.placement).is_none(),
+        };
+        // What runs is left alone where nothing can be known against it.
+        let may_go_on = |one: &Execution| {
+            turn.book.open().is_none()
+                || may_go_on(one) && turn.book.against_return(&place, &one.placement).is_none()
+        };
+        let serving = found.iter().rposition(may_go_on).map(|at| found.remove(at));
+        found.iter_mut().for_each(|one| one.stop(turn));
+        instances.insert(place.clone(), Instance::found(place, serving, found, turn));
     }
     instances
+}
+
+type ByExecution = Vec<(ExecutionId, Vec<Adopted>)>;
+
+/// The processes of each instance by their executions, the newest last.
+fn by_execution(adopted: Vec<Adopted>) -> BTreeMap<Place, ByExecution> {
+    let mut places: BTreeMap<Place, ByExecution> = BTreeMap::new();
+    for one in adopted {
+        let executions = places.entry(one.place()).or_default();
+        match executions.iter_mut().find(|(id, _)| *id == one.execution) {
+            Some((_, processes)) => processes.push(one),
+            None => executions.push((one.execution.clone(), vec![one])),
+        }
+    }
+    places
 }

@@ -4,27 +4,35 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
-use names::{BuildId, InstanceName, MachineName, ModuleName};
+use names::{MachineName, ModuleName};
 use wire::{
     BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration, Statement,
 };
 
-use crate::action::{Action, Decision, Landing, Then};
+use crate::action::{Action, Decision, Landing, Then, What};
 use crate::adopted::{self, Adopted};
+use crate::cohort;
 use crate::draws::{AskId, Incarnation, RunId};
+use crate::errands::{Errand, Progress, Told};
 use crate::event::{Ending, Event};
 use crate::execution::Heard;
+use crate::failures::FoundBook;
 use crate::hello::Greeting;
-use crate::instance::{Instance, Past};
+use crate::instance::{Instance, News, Past};
 use crate::kept::Kept;
 use crate::offer::{self, Offer};
 use crate::placement::{Place, Placement};
 use crate::report::{self, Reporting};
+use crate::served;
 use crate::statement::{self, Stating};
 use crate::time::Now;
 use crate::troubles::Change;
 use crate::turn::{Ledger, Turn};
+
+/// How often what the failure book owes is tried again when nothing else is written there.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
 
 /// What an agent is told once.
 #[derive(Debug, Clone)]
@@ -55,6 +63,10 @@ pub struct Agent {
     stating: Stating,
     greeting: Greeting,
     life: Life,
+    /// What was kept, until it is taken up: after what the open of the book owes has landed.
+    begins_with: Option<Kept>,
+    /// When what the book owes is tried again.
+    save_at: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,14 +84,18 @@ impl Agent {
         boot: BootId,
         incarnation: Incarnation,
         kept: Option<Kept>,
+        book: FoundBook,
         adopted: Vec<Adopted>,
         now: Now,
     ) -> (Self, Decision) {
-        let mut ledger = Ledger::new(incarnation, config.statement_every);
+        let served = kept.as_ref().map(|kept| kept.served.clone()).unwrap_or_default();
+        let mut ledger = Ledger::new(incarnation, config.statement_every, book, served);
         let found = adopted::declared(&adopted);
         let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
         let instances = adopted::adopt(adopted, &mut turn);
+        // What the open made of standing intents lands before anything is done.
+        turn.errands.push(Errand::Save);
         let actions = turn.actions;
         let mut agent = Self {
             stating: Stating::new(config.statement_every),
@@ -93,12 +109,15 @@ impl Agent {
             ledger,
             reporting: Reporting::default(),
             life: Life::Serving,
+            begins_with: None,
+            save_at: Duration::ZERO,
         };
         let decision = match kept {
             None => agent.decide(actions, now),
             Some(kept) => {
                 let kept = Kept { engines: kept.engines.saturating_add(1), ..kept };
-                Decision { actions, land: Some(Landing { kept, then: Then::Begin }) }
+                agent.begins_with = Some(kept);
+                agent.decide(actions, now)
             }
         };
         (agent, decision)
@@ -165,28 +184,78 @@ impl Agent {
         let mut actions = turn.actions;
         actions.extend(word.and_then(|word| self.collect(word)));
         let land = offered.and_then(|(ask, offered)| self.weigh(ask, offered, &mut actions, now));
-        let decision = self.decide(actions, now);
-        Decision { land, ..decision }
+        match land {
+            // What is due is done when that has landed.
+            Some(_) => Decision { actions, land },
+            None => self.decide(actions, now),
+        }
     }
 
     /// Takes in how a landing went; `Err` says why it is not known to be on the disk.
     pub fn landed(&mut self, landing: Landing, how: Result<(), String>, now: Now) -> Decision {
-        let Landing { kept, then } = landing;
         let mut actions = Vec::new();
+        match landing.what {
+            What::Kept(kept, then) => self.kept_landed(kept, then, how, &mut actions, now),
+            What::Book(change, ticket) => {
+                drop(change);
+                let how = if how.is_ok() { failure_book::Landing::Landed } else { failure_book::Landing::Failed };
+                let told = match &mut self.ledger.book {
+                    FoundBook::Open(book) => ticket.landed(book, how),
+                    // Only an open book asks for landings, and it stays open.
+                    FoundBook::Unreadable { .. } => None,
+                };
+                if let Some((place, told)) = told {
+                    self.tell(&place, told, &mut actions, now);
+                }
+            }
+        }
+        self.decide(actions, now)
+    }
+
+    fn kept_landed(
+        &mut self,
+        kept: Kept,
+        then: Then,
+        how: Result<(), String>,
+        actions: &mut Vec<Action>,
+        now: Now,
+    ) {
         match (then, how) {
             // Should the count of engines not have landed, the worst is a report whose revision was used before; that is
             // no reason to leave everything down.
-            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, Past::Used, &mut actions, now),
+            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, Past::Used, actions, now),
             (Then::Take { ask }, Ok(())) => {
-                self.take(kept, Past::Unused, &mut actions, now);
+                self.take(kept, Past::Unused, actions, now);
                 actions.extend(ask.map(|ask| Action::Answer { ask, reply: DeclareReply::Taken }));
             }
             (Then::Take { ask }, Err(why)) => {
                 let reply = DeclareReply::Refused(RefusedDeclaration::NotKept { why });
                 actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
             }
+            (Then::Good { place }, how) => {
+                if how.is_ok() {
+                    self.ledger.served = kept.served.clone();
+                    self.kept = Some(kept);
+                }
+                self.tell(&place, Told::GoodKept(how), actions, now);
+            }
         }
-        self.decide(actions, now)
+    }
+
+    /// Tells an instance that its errand is done, and its siblings what they must know of it.
+    fn tell(&mut self, place: &Place, told: Told, actions: &mut Vec<Action>, now: Now) {
+        let mut turn = self.ledger.turn(now);
+        let Some(instance) = self.instances.get_mut(place) else { return };
+        match instance.told(told, &mut turn) {
+            News::None => {}
+            News::Halt(build) => {
+                let siblings = self.instances.iter_mut();
+                for (_, sibling) in siblings.filter(|(other, _)| other.0 == place.0 && *other != place) {
+                    sibling.halt(&build, &mut turn);
+                }
+            }
+        }
+        actions.append(&mut turn.actions);
     }
 
     /// When the agent next wants a turn although nothing happens, on the monotonic clock.
@@ -195,6 +264,8 @@ impl Agent {
         let instances = self.instances.values().filter_map(Instance::wake);
         let others = self.reporting.wake().into_iter().chain(self.greeting.wake());
         let others = others.chain(self.ledger.troubles.wake());
+        let is_owed = self.ledger.book.open().is_some_and(Book::save_owed);
+        let others = others.chain(is_owed.then_some(self.save_at));
         instances.chain(others).fold(self.stating.wake(), Duration::min)
     }
 
@@ -203,9 +274,11 @@ impl Agent {
     pub fn is_over(&self) -> bool {
         match self.life {
             Life::Serving => false,
-            Life::Ending(Ending::Leave) => true,
+            Life::Ending(Ending::Leave) => {
+                !self.instances.values().any(Instance::is_in_the_middle)
+            }
             Life::Ending(Ending::Stop) => {
-                self.instances.values().all(|one| one.running().is_none())
+                self.instances.values().all(|one| one.executions().next().is_none())
             }
         }
     }
@@ -242,13 +315,14 @@ impl Agent {
         };
         let reply = match verdict {
             Ok(Offer::New) => {
+                let served = self.ledger.served.clone();
                 let kept = match &self.kept {
                     Some(kept) => {
-                        Kept::taking(offered, kept.wanted(), self.served(kept), kept.engines)
+                        Kept::taking(offered, kept.wanted(), served, kept.engines, now.wall)
                     }
-                    None => Kept::taking(offered, self.found.iter(), std::iter::empty(), 1),
+                    None => Kept::taking(offered, self.found.iter(), served, 1, now.wall),
                 };
-                return Some(Landing { kept, then: Then::Take { ask } });
+                return Some(Landing { what: What::Kept(kept, Then::Take { ask }) });
             }
             Ok(Offer::Held) => {
                 let mut turn = self.ledger.turn(now);
@@ -261,19 +335,6 @@ impl Agent {
         };
         actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
         None
-    }
-
-    /// The builds that served instances, the oldest first: those that were kept, then those that run and have been healthy.
-    fn served<'a>(&'a self, kept: &'a Kept) -> impl Iterator<Item = (Place, BuildId)> + 'a {
-        let before = kept.before.iter().flat_map(|(module, instances)| {
-            let place = |instance: &InstanceName| (module.clone(), instance.clone());
-            instances.iter().map(move |(instance, build)| (place(instance), build.clone()))
-        });
-        let running = self.instances.iter().filter_map(|(place, instance)| {
-            let running = instance.running().filter(|running| running.was_healthy())?;
-            Some((place.clone(), running.placement.module.build.clone()))
-        });
-        before.chain(running)
     }
 
     /// The removal of the builds that nobody needs, if it can be asked for now.
@@ -298,12 +359,61 @@ impl Agent {
         self.stating.hurry();
     }
 
-    /// Does what is due by now and says what is to be said, after what was decided already.
-    fn decide(&mut self, actions: Vec<Action>, now: Now) -> Decision {
+    /// Does what is due by now and says what is to be said, after what was decided already. What has to be on the disk first
+    /// comes first: then nothing is said before it has landed.
+    fn decide(&mut self, mut actions: Vec<Action>, now: Now) -> Decision {
+        loop {
+            let mut turn = self.ledger.turn(now);
+            turn.actions = actions;
+            self.instances.values_mut().for_each(|instance| instance.tick(&mut turn));
+            self.instances.retain(|_, instance| !instance.is_gone());
+            if self.life == Life::Serving {
+                for place in cohort::turns(&self.instances, turn.book) {
+                    if let Some(instance) = self.instances.get_mut(&place) {
+                        instance.announce(&mut turn);
+                    }
+                }
+            }
+            if turn.book.open().is_some_and(Book::save_owed) && self.save_at <= now.monotonic {
+                self.save_at = now.after(SAVE_EVERY);
+                turn.errands.push(Errand::Save);
+            }
+            actions = turn.actions;
+            match self.ledger.errands.take_up(&mut self.ledger.book, now) {
+                None => match self.begins_with.take() {
+                    None => break,
+                    Some(kept) => {
+                        let what = What::Kept(kept, Then::Begin);
+                        return Decision { actions, land: Some(Landing { what }) };
+                    }
+                },
+                Some(Progress::Quiet) => {}
+                Some(Progress::Told(place, told)) => self.tell(&place, told, &mut actions, now),
+                Some(Progress::Land(change, ticket)) => {
+                    let what = What::Book(change, ticket);
+                    return Decision { actions, land: Some(Landing { what }) };
+                }
+                Some(Progress::KeepGood(place, good)) => match &self.kept {
+                    Some(kept) => {
+                        let served = served::with_good(&self.ledger.served, &place, &good);
+                        let kept = Kept { served, ..kept.clone() };
+                        let what = What::Kept(kept, Then::Good { place });
+                        return Decision { actions, land: Some(Landing { what }) };
+                    }
+                    None => {
+                        let why = "nothing was declared here yet".to_owned();
+                        self.tell(&place, Told::GoodKept(Err(why)), &mut actions, now);
+                    }
+                },
+            }
+        }
+        self.say(actions, now)
+    }
+
+    /// Says what is to be said by now.
+    fn say(&mut self, actions: Vec<Action>, now: Now) -> Decision {
         let mut turn = self.ledger.turn(now);
         turn.actions = actions;
-        self.instances.values_mut().for_each(|instance| instance.tick(&mut turn));
-        self.instances.retain(|_, instance| !instance.is_gone());
         turn.troubles.tick(now, &mut turn.actions);
         if let Some(kept) = &self.kept
             && self.life == Life::Serving
@@ -353,8 +463,12 @@ fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
     for (name, wanted) in kept.wanted() {
         let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
         for (instance, environment) in &wanted.instances {
-            let (module, environment) = (Arc::clone(&module), environment.clone());
-            placements.insert((name.clone(), instance.clone()), Placement { module, environment });
+            let placement = Placement {
+                module: Arc::clone(&module),
+                environment: environment.clone(),
+                composed_at: kept.declaration.composed_at.or(kept.taken_at),
+            };
+            placements.insert((name.clone(), instance.clone()), placement);
         }
     }
     placements

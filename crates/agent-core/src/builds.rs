@@ -95,13 +95,13 @@ fn needed(
         .flat_map(|(module, builds)| builds.into_iter().map(move |build| (module.clone(), build)));
     let wanted = kept.declaration.modules.iter().chain(&kept.left);
     let wanted = wanted.map(|(module, one)| (module.clone(), one.build.clone()));
-    let before = kept.before.iter().flat_map(|(module, instances)| {
-        instances.values().map(|build| (module.clone(), build.clone()))
-    });
     let here = instances.iter().flat_map(|(place, instance)| {
-        let running = instance.running().map(|running| &running.placement);
-        let placements = running.into_iter().chain(instance.wanted());
-        placements.map(|one| (place.0.clone(), one.module.build.clone()))
+        let running = instance.executions().map(|running| &running.placement);
+        let placements = running.chain(instance.wanted()).map(|one| &one.module.build);
+        let served = kept.served.get(&place.0).and_then(|instances| instances.get(&place.1));
+        let good = served.map(|served| &served.good.build);
+        let last = served.and_then(|served| served.earlier.last());
+        placements.chain(good).chain(last).map(|build| (place.0.clone(), build.clone()))
     });
-    named.chain(wanted).chain(before).chain(here).collect()
+    named.chain(wanted).chain(here).collect()
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use names::{ExecutionId, ResourceName};
 use wire::{ModuleOutcome, ProcessIdentity, ResourceState};
 
+use crate::action::Action;
 use crate::adopted::Adopted;
 use crate::draws::{CheckId, RunId};
 use crate::event::Obstacle;
@@ -38,17 +39,23 @@ impl Execution {
     }
 
     /// Takes over the processes that were found of an execution. What they left out is not started yet: it may not be
-    /// wanted any longer.
+    /// wanted any longer. Of two processes of one resource the older one is only stopped.
     pub(crate) fn adopt(
         id: ExecutionId,
         placement: Placement,
         place: &Place,
-        mut found: BTreeMap<ResourceName, Adopted>,
+        found: Vec<Adopted>,
         turn: &mut Turn<'_>,
     ) -> Self {
+        let mut newest: BTreeMap<ResourceName, Adopted> = BTreeMap::new();
+        for one in found {
+            let rival = newest.insert(one.resource.clone(), one);
+            let rival = rival.map(|rival| Action::Stop { run: rival.run, how: rival.how_to_stop() });
+            turn.actions.extend(rival);
+        }
         let mut resources = Vec::new();
         for resource in placement.resources() {
-            if let Some(Adopted { run, process, address, .. }) = found.remove(&resource.name) {
+            if let Some(Adopted { run, process, address, .. }) = newest.remove(&resource.name) {
                 turn.homes.insert(run, (place.clone(), resource.name.clone()));
                 let start = placement.start(place, &id, resource);
                 let resource = resource.clone();
@@ -86,6 +93,16 @@ impl Execution {
     /// Its live processes.
     pub(crate) fn runs(&self) -> Vec<RunId> {
         self.resources.iter().filter_map(|one| one.process()).map(|(run, ..)| run).collect()
+    }
+
+    /// Whether a run is one of its own.
+    pub(crate) fn has(&self, run: RunId) -> bool {
+        self.resources.iter().any(|one| one.is_in(run))
+    }
+
+    /// Whether anything of it ran, or may have.
+    pub(crate) fn may_have_run(&self) -> bool {
+        self.resources.iter().any(Supervised::may_have_run)
     }
 
     /// Whether every resource of it has been healthy at some time.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclaredModule};
-use names::{BuildId, InstanceName, ModuleName};
+use names::ModuleName;
 use serde::{Deserialize, Serialize};
 use wire::Held;
 
-use crate::placement::Place;
+use crate::served::Served;
 
 /// Everything that an agent must remember across its own restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +17,12 @@ pub struct Kept {
     pub declaration: Declaration,
     /// What earlier declarations wanted and no later one spoke of: it runs on.
     pub left: BTreeMap<ModuleName, DeclaredModule>,
-    /// The build that served each instance last, where that is another than the one wanted now: it stays on the disk. An
-    /// agent from before this was kept has said nothing of it.
+    /// What has served each instance. An agent from before this was kept has said nothing of it.
     #[serde(default)]
-    pub before: BTreeMap<ModuleName, BTreeMap<InstanceName, BuildId>>,
+    pub served: Served,
+    /// When the declaration was taken, by this machine's clock.
+    #[serde(default)]
+    pub taken_at: Option<DateTime<Utc>>,
     /// How many agent processes have begun with this on their disk. It makes the revisions of reports grow across
     /// restarts without a write for each report: a full disk must not keep the report that says so.
     pub engines: u64,
@@ -32,27 +35,19 @@ impl Kept {
     /// stopped. A module declared without any instance says nothing about where it runs: as everywhere, an empty list
     /// stops nothing.
     /// `wanted` is what should run before it: what [`Kept::wanted`] says, or what was found where nothing was kept.
-    /// `served` are builds that served instances, the oldest first.
     pub(crate) fn taking<'a>(
         declaration: Declaration,
         wanted: impl Iterator<Item = (&'a ModuleName, &'a DeclaredModule)>,
-        served: impl Iterator<Item = (Place, BuildId)>,
+        served: Served,
         engines: u64,
+        now: DateTime<Utc>,
     ) -> Self {
         let speaks_of = |module: &ModuleName| {
             declaration.withdrawn.contains(module) || Self::places(&declaration, module)
         };
         let left = wanted.filter(|(module, _)| !speaks_of(module));
         let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
-        let mut kept = Self { declaration, left, before: BTreeMap::new(), engines };
-        for ((module, instance), build) in served {
-            let wanted = kept.wanted().find(|(name, _)| **name == module).map(|(_, one)| one);
-            if wanted.is_some_and(|one| one.build != build && one.instances.contains_key(&instance))
-            {
-                kept.before.entry(module).or_default().insert(instance, build);
-            }
-        }
-        kept
+        Self { declaration, left, served, engines, taken_at: Some(now) }
     }
 
     /// Which declaration it is.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use inventory::{DeclaredModule, Environment, Resource};
 use names::{ExecutionId, InstanceName, ModuleName};
 
@@ -18,6 +19,8 @@ pub(crate) struct Placement {
     pub(crate) module: Arc<DeclaredModule>,
     /// The instance's own environment.
     pub(crate) environment: Environment,
+    /// When somebody wanted it here; `None` for what was only found.
+    pub(crate) composed_at: Option<DateTime<Utc>>,
 }
 
 impl Placement {
@@ -35,10 +38,11 @@ impl Placement {
     pub(crate) fn of(instance: &InstanceName, declared: DeclaredModule) -> Self {
         let environment = declared.instances.get(instance).cloned().unwrap_or_default();
         let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..declared });
-        Self { module, environment }
+        Self { module, environment, composed_at: None }
     }
 
-    fn declared(&self, instance: &InstanceName) -> DeclaredModule {
+    /// What it is declared as, for this instance alone.
+    pub(crate) fn declared(&self, instance: &InstanceName) -> DeclaredModule {
         let instances = BTreeMap::from([(instance.clone(), self.environment.clone())]);
         DeclaredModule { instances, ..(*self.module).clone() }
     }

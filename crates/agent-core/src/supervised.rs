@@ -189,6 +189,35 @@ impl Supervised {
         }
     }
 
+    /// Whether its checks have failed so often in a row that it is not healthy, however it was before.
+    pub(crate) fn fails_its_checks(&self) -> bool {
+        match &self.phase {
+            Phase::Up(up) => up.failures >= self.resource.health.failures,
+            Phase::Launching { .. }
+            | Phase::Doomed { .. }
+            | Phase::Stopping { .. }
+            | Phase::Waiting { .. }
+            | Phase::Over => false,
+        }
+    }
+
+    /// Whether a process of it ran, or may have: one that was asked for and has not answered.
+    pub(crate) fn may_have_run(&self) -> bool {
+        let is_asked = matches!(self.phase, Phase::Launching { .. } | Phase::Doomed { .. });
+        is_asked || !matches!(self.record, Record::NeverStarted(_))
+    }
+
+    /// Whether a run is its present one.
+    pub(crate) fn is_in(&self, of: RunId) -> bool {
+        match &self.phase {
+            Phase::Launching { run }
+            | Phase::Doomed { run }
+            | Phase::Up(Up { run, .. })
+            | Phase::Stopping { run, .. } => *run == of,
+            Phase::Waiting { .. } | Phase::Over => false,
+        }
+    }
+
     /// Whether it has no process and gets none.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)

@@ -9,7 +9,10 @@ use names::{BuildId, ModuleName, ResourceName};
 use crate::action::Action;
 use crate::builds::Builds;
 use crate::draws::{Draws, Incarnation, RunId};
+use crate::errands::Errands;
+use crate::failures::FoundBook;
 use crate::placement::Place;
+use crate::served::Served;
 use crate::time::Now;
 use crate::troubles::Troubles;
 
@@ -23,6 +26,12 @@ pub(crate) struct Ledger {
     pub(crate) builds: Builds,
     /// What is wrong with the machine itself.
     pub(crate) troubles: Troubles,
+    /// What failed on this machine.
+    pub(crate) book: FoundBook,
+    /// What has to be on the disk before something goes on.
+    pub(crate) errands: Errands,
+    /// What has served each instance, as far as it is on the disk.
+    pub(crate) served: Served,
 }
 
 /// What every part of the agent needs to decide and to say what it decided.
@@ -33,22 +42,34 @@ pub(crate) struct Turn<'a> {
     pub(crate) homes: &'a mut BTreeMap<RunId, (Place, ResourceName)>,
     pub(crate) builds: &'a mut Builds,
     pub(crate) troubles: &'a mut Troubles,
+    pub(crate) book: &'a mut FoundBook,
+    pub(crate) errands: &'a mut Errands,
+    pub(crate) served: &'a mut Served,
     pub(crate) actions: Vec<Action>,
 }
 
 impl Ledger {
-    pub(crate) fn new(incarnation: Incarnation, examine_every: Duration) -> Self {
+    pub(crate) fn new(
+        incarnation: Incarnation,
+        examine_every: Duration,
+        book: FoundBook,
+        served: Served,
+    ) -> Self {
         Self {
             draws: Draws::new(incarnation),
             homes: BTreeMap::new(),
             builds: Builds::default(),
             troubles: Troubles::new(examine_every),
+            book,
+            errands: Errands::default(),
+            served,
         }
     }
 
     pub(crate) fn turn(&mut self, now: Now) -> Turn<'_> {
-        let Self { draws, homes, builds, troubles } = self;
-        Turn { now, draws, homes, builds, troubles, actions: Vec::new() }
+        let Self { draws, homes, builds, troubles, book, errands, served } = self;
+        let actions = Vec::new();
+        Turn { now, draws, homes, builds, troubles, book, errands, served, actions }
     }
 }
 

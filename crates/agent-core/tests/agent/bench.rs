@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agent_core::{
-    Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, Incarnation, Kept, Now,
-    Obstacle, RunId, Start, VerificationId,
+    Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, FoundBook, Incarnation, Kept,
+    Now, Obstacle, RunId, Start, ToLand, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
+use failure_book::{Book, BookId, Rules};
 use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
 use names::{BuildId, InstanceName, ModuleName};
 use wire::{
@@ -24,6 +25,7 @@ pub(crate) const C: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAC";
 pub(crate) const WEB: &str = r#"
 [module]
 name = "blog"
+observe = "2s"
 [[resource]]
 name = "web"
 command = ["./blog"]
@@ -36,6 +38,8 @@ pub(crate) struct Bench {
     pub(crate) now: Now,
     /// What is on the disk.
     pub(crate) kept: Option<Kept>,
+    /// What is on the disk of the failure book.
+    pub(crate) book: Option<failure_book::Kept>,
     /// What the disk says to the next landing, if it refuses it.
     pub(crate) disk: Result<(), String>,
     /// Everything decided that no one has looked at.
@@ -58,11 +62,12 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let now = Now { monotonic: Duration::from_secs(1_000), wall: DateTime::UNIX_EPOCH };
-        let (agent, decision) = start(1, None, Vec::new(), now);
+        let (agent, decision) = start(1, None, None, Vec::new(), now);
         let mut bench = Self {
             agent,
             now,
             kept: None,
+            book: None,
             disk: Ok(()),
             actions: Vec::new(),
             run: None,
@@ -91,6 +96,8 @@ impl Bench {
         bench.checked(run, Ok(()));
         bench.pass(1_000);
         bench.checked(run, Ok(()));
+        bench.pass(2_000);
+        bench.checked(run, Ok(()));
         bench.acknowledge();
         bench.actions.clear();
         bench
@@ -115,7 +122,12 @@ impl Bench {
                 return;
             };
             if self.disk.is_ok() {
-                self.kept = Some(landing.kept().clone());
+                match landing.what() {
+                    ToLand::Kept(kept) => self.kept = Some(kept.clone()),
+                    ToLand::Book(change) => {
+                        self.book.get_or_insert_default().apply(change);
+                    }
+                }
             }
             decision = self.agent.landed(landing, self.disk.clone(), self.now);
         }
@@ -148,7 +160,8 @@ impl Bench {
     /// The agent process dies, and another starts with what was kept and what is found running.
     pub(crate) fn restart_with(&mut self, found: Vec<Adopted>) {
         self.incarnation += 1;
-        let (agent, decision) = start(self.incarnation, self.kept.clone(), found, self.now);
+        let (kept, book) = (self.kept.clone(), self.book.clone());
+        let (agent, decision) = start(self.incarnation, kept, book, found, self.now);
         self.agent = agent;
         self.actions.clear();
         self.follow(decision);
@@ -315,6 +328,7 @@ impl Bench {
 pub(crate) fn start(
     incarnation: u64,
     kept: Option<Kept>,
+    book: Option<failure_book::Kept>,
     found: Vec<Adopted>,
     now: Now,
 ) -> (Agent, Decision) {
@@ -325,7 +339,10 @@ pub(crate) fn start(
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());
-    Agent::new(config, boot, Incarnation(incarnation), kept, found, now)
+    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
+    let book = FoundBook::Open(Box::new(book));
+    Agent::new(config, boot, Incarnation(incarnation), kept, book, found, now)
 }
 
 pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {

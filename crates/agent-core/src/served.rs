@@ -1,0 +1,58 @@
+//! What has served each instance, as it is kept.
+
+use std::collections::BTreeMap;
+
+use inventory::DeclaredModule;
+use names::{BuildId, InstanceName, ModuleName};
+use serde::{Deserialize, Serialize};
+
+use crate::placement::{Place, Placement};
+
+/// How many builds that served an instance are remembered beside its good one. One that is forgotten counts as new when it
+/// comes again: it is tried with an intent, as any other.
+const EARLIER_MAX: usize = 20;
+
+/// What has served one instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedHere {
+    /// What passed here last, as it was declared for this instance alone.
+    pub good: DeclaredModule,
+    /// The builds that passed before it, the newest last.
+    pub earlier: Vec<BuildId>,
+}
+
+/// By module and instance. An instance that is withdrawn keeps its row: its data is still there.
+pub(crate) type Served = BTreeMap<ModuleName, BTreeMap<InstanceName, ServedHere>>;
+
+/// What served an instance last.
+pub(crate) fn good(served: &Served, place: &Place) -> Option<Placement> {
+    let here = served.get(&place.0)?.get(&place.1)?;
+    Some(Placement::of(&place.1, here.good.clone()))
+}
+
+/// Whether an instance has served a build.
+pub(crate) fn has_served(served: &Served, place: &Place, build: &BuildId) -> bool {
+    let here = served.get(&place.0).and_then(|instances| instances.get(&place.1));
+    here.is_some_and(|here| here.good.build == *build || here.earlier.contains(build))
+}
+
+/// The same with what serves an instance from now on.
+pub(crate) fn with_good(served: &Served, place: &Place, good: &Placement) -> Served {
+    let mut served = served.clone();
+    let instances = served.entry(place.0.clone()).or_default();
+    let declared = good.declared(&place.1);
+    let earlier = match instances.remove(&place.1) {
+        None => Vec::new(),
+        Some(ServedHere { good: before, mut earlier }) => {
+            if before.build != declared.build {
+                earlier.push(before.build);
+            }
+            earlier.retain(|build| *build != declared.build);
+            let too_many = earlier.len().saturating_sub(EARLIER_MAX);
+            earlier.drain(..too_many);
+            earlier
+        }
+    };
+    instances.insert(place.1.clone(), ServedHere { good: declared, earlier });
+    served
+}
