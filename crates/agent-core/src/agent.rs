@@ -198,7 +198,11 @@ impl Agent {
             What::Kept(kept, then) => self.kept_landed(kept, then, how, &mut actions, now),
             What::Book(change, ticket) => {
                 drop(change);
-                let how = if how.is_ok() { failure_book::Landing::Landed } else { failure_book::Landing::Failed };
+                let how = if how.is_ok() {
+                    failure_book::Landing::Landed
+                } else {
+                    failure_book::Landing::Failed
+                };
                 let told = match &mut self.ledger.book {
                     FoundBook::Open(book) => ticket.landed(book, how),
                     // Only an open book asks for landings, and it stays open.
@@ -250,7 +254,9 @@ impl Agent {
             News::None => {}
             News::Halt(build) => {
                 let siblings = self.instances.iter_mut();
-                for (_, sibling) in siblings.filter(|(other, _)| other.0 == place.0 && *other != place) {
+                for (_, sibling) in
+                    siblings.filter(|(other, _)| other.0 == place.0 && *other != place)
+                {
                     sibling.halt(&build, &mut turn);
                 }
             }
@@ -274,9 +280,7 @@ impl Agent {
     pub fn is_over(&self) -> bool {
         match self.life {
             Life::Serving => false,
-            Life::Ending(Ending::Leave) => {
-                !self.instances.values().any(Instance::is_in_the_middle)
-            }
+            Life::Ending(Ending::Leave) => !self.instances.values().any(Instance::is_in_the_middle),
             Life::Ending(Ending::Stop) => {
                 self.instances.values().all(|one| one.executions().next().is_none())
             }

@@ -50,7 +50,8 @@ impl Execution {
         let mut newest: BTreeMap<ResourceName, Adopted> = BTreeMap::new();
         for one in found {
             let rival = newest.insert(one.resource.clone(), one);
-            let rival = rival.map(|rival| Action::Stop { run: rival.run, how: rival.how_to_stop() });
+            let rival =
+                rival.map(|rival| Action::Stop { run: rival.run, how: rival.how_to_stop() });
             turn.actions.extend(rival);
         }
         let mut resources = Vec::new();
@@ -103,6 +104,11 @@ impl Execution {
     /// Whether anything of it ran, or may have.
     pub(crate) fn may_have_run(&self) -> bool {
         self.resources.iter().any(Supervised::may_have_run)
+    }
+
+    /// Whether every resource of it is healthy.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.resources.iter().all(|one| one.state() == ResourceState::Healthy)
     }
 
     /// Whether every resource of it has been healthy at some time.

@@ -122,7 +122,8 @@ impl FoundBook {
         };
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let app: App = build.app();
-        let holds = |record: &&failure_book::Record| record.build != build && record.holds_down(&host);
+        let holds =
+            |record: &&failure_book::Record| record.build != build && record.holds_down(&host);
         if let Some(record) = book.for_app(&app).find(holds) {
             return Some(Rule::HeldDown { by: record.build.name().to_owned() });
         }

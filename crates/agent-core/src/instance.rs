@@ -101,7 +101,7 @@ enum Stage {
     Announcing { attempt: Attempt, execution: ExecutionId },
     /// What ran is being stopped; then this begins, if anything does.
     Clearing { then: Option<Next> },
-    /// The build is tried.
+    /// What is to serve next runs, and is watched.
     Trying(Box<Trial>),
     /// The trial has shown what it is, and that is being written.
     Concluding { trial: Box<Trial>, end: End },
@@ -323,7 +323,7 @@ impl Instance {
             // Its answer is on its way, and then it is seen whether it is still wanted.
             Stage::Announcing { .. } | Stage::Concluding { .. } | Stage::Ended => {}
             Stage::Trying(trial) => {
-                if self.wanted.as_ref().is_none_or(|wanted| !trial.attempt.to.is(wanted)) {
+                if self.wanted.as_ref().is_none_or(|wanted| !trial.to.is(wanted)) {
                     self.conclude(End::Superseded, turn);
                 }
             }
@@ -405,9 +405,16 @@ impl Instance {
             return self.be_unable(obstacle, turn);
         }
         match to.way {
-            Way::Return => {
-                self.clear_then(Some(Next::Return { to: to.placement, execution }), turn);
-            }
+            Way::Return => match &self.serving {
+                Some(serving) if serving.is_healthy() && can_stand_beside(&to.placement) => {
+                    let placement = to.placement.clone();
+                    let beside = Execution::begin(execution, to.placement, &self.place, turn);
+                    self.stage = Stage::Trying(Box::new(Trial::new(placement, None, beside)));
+                }
+                Some(_) | None => {
+                    self.clear_then(Some(Next::Return { to: to.placement, execution }), turn);
+                }
+            },
             Way::Try(_) => self.stage = Stage::Queued { to, execution },
         }
     }
@@ -487,7 +494,18 @@ impl Instance {
             self.stage = Stage::Settled;
             return self.compare(turn);
         }
-        self.clear_then(Some(Next::Try { attempt, execution }), turn);
+        if self.serving.is_some() && !attempt.mode.is_hold() && can_stand_beside(&attempt.to) {
+            self.try_out(attempt, execution, turn);
+        } else {
+            self.clear_then(Some(Next::Try { attempt, execution }), turn);
+        }
+    }
+
+    fn try_out(&mut self, attempt: Attempt, execution: ExecutionId, turn: &mut Turn<'_>) {
+        let to = attempt.to.clone();
+        let execution = Execution::begin(execution, to.clone(), &self.place, turn);
+        self.past = Past::Used;
+        self.stage = Stage::Trying(Box::new(Trial::new(to, Some(attempt), execution)));
     }
 
     fn recorded(&mut self, made: Recorded) -> News {
@@ -499,7 +517,7 @@ impl Instance {
         match made {
             Recorded::PreRetry => News::None,
             Recorded::Recorded | Recorded::Merged | Recorded::Unchanged => {
-                News::Halt(trial.attempt.to.module.build.clone())
+                News::Halt(trial.to.module.build.clone())
             }
         }
     }
@@ -512,14 +530,16 @@ impl Instance {
             return;
         };
         match kept {
-            Ok(()) => {
-                if let Some(host) = failures::host(&self.place.1) {
-                    let snapshot = Some(trial.attempt.snapshot);
-                    turn.errands.push(Errand::Disprove { host, snapshot });
+            Ok(()) => match trial.attempt.clone() {
+                Some(attempt) => {
+                    if let Some(host) = failures::host(&self.place.1) {
+                        let snapshot = Some(attempt.snapshot);
+                        turn.errands.push(Errand::Disprove { host, snapshot });
+                    }
+                    self.withdraw(&attempt, turn);
                 }
-                let attempt = trial.attempt.clone();
-                self.withdraw(&attempt, turn);
-            }
+                None => self.ended(turn),
+            },
             Err(_) => *again_at = turn.now.after(UNABLE_PAUSE_MIN),
         }
     }
@@ -541,7 +561,7 @@ impl Instance {
         }
         trial.execution.stop(turn);
         self.leaving.push(trial.execution);
-        let is_wanted = self.wanted.as_ref().is_some_and(|wanted| trial.attempt.to.is(wanted));
+        let is_wanted = self.wanted.as_ref().is_some_and(|wanted| trial.to.is(wanted));
         match end {
             End::Failed { why, made } if is_wanted && made != Some(Recorded::PreRetry) => {
                 self.outcome = Some(trial::failed(&self.place, why));
@@ -607,7 +627,7 @@ impl Instance {
                     && *again_at <= turn.now.monotonic
                 {
                     *again_at = Duration::MAX;
-                    let good = trial.attempt.to.clone();
+                    let good = trial.to.clone();
                     self.keep_good(good, turn);
                 }
             }
@@ -665,7 +685,8 @@ impl Instance {
     /// Its sibling failed with a build: it does not try that one any further.
     pub(crate) fn halt(&mut self, build: &BuildId, turn: &mut Turn<'_>) {
         if let Stage::Trying(trial) = &self.stage
-            && trial.attempt.to.module.build == *build
+            && trial.attempt.is_some()
+            && trial.to.module.build == *build
         {
             self.conclude(End::Superseded, turn);
         }
@@ -759,7 +780,12 @@ impl Instance {
         self.outcome = Some(match rule {
             // The agent that tried it ended before it was said.
             Rule::Record { why, is_this: true, .. } => trial::failed(&self.place, why),
-            rule => ModuleOutcome::Refused { rule: rule.words(&self.place.1) },
+            rule @ (Rule::Record { .. }
+            | Rule::HeldDown { .. }
+            | Rule::Marker { .. }
+            | Rule::Unreadable { .. }) => {
+                ModuleOutcome::Refused { rule: rule.words(&self.place.1) }
+            }
         });
     }
 
@@ -811,12 +837,7 @@ impl Instance {
                 self.begin(Execution::begin(execution, to, &self.place, turn));
                 self.compare(turn);
             }
-            (Some(Next::Try { attempt, execution }), _) => {
-                let to = attempt.to.clone();
-                let execution = Execution::begin(execution, to, &self.place, turn);
-                self.past = Past::Used;
-                self.stage = Stage::Trying(Box::new(Trial::new(attempt, execution)));
-            }
+            (Some(Next::Try { attempt, execution }), _) => self.try_out(attempt, execution, turn),
         }
     }
 
@@ -838,25 +859,33 @@ impl Instance {
             return;
         };
         match &end {
-            End::Passed { .. } => self.keep_good(trial.attempt.to.clone(), turn),
+            End::Passed { .. } => self.keep_good(trial.to.clone(), turn),
             End::Failed { why, .. } => {
                 if let Some(failure) = trial.failure(&self.place, why.clone(), turn.now) {
                     let (place, failure) = (self.place.clone(), Box::new(failure));
                     turn.errands.push(Errand::Record { place, failure });
                 }
-                self.withdraw(&trial.attempt, turn);
             }
             End::Unable(_) | End::Superseded => {
                 if trial.execution.may_have_run()
-                    && let Some(ran) = trial.attempt.marker(&self.place)
+                    && let Some(ran) =
+                        trial.attempt.as_ref().and_then(|one| one.marker(&self.place))
                     && let Some(host) = failures::host(&self.place.1)
                 {
                     turn.errands.push(Errand::MarkHoldRan { host, ran });
                 }
-                self.withdraw(&trial.attempt, turn);
             }
         }
+        let attempt = match &end {
+            End::Passed { .. } => None,
+            End::Failed { .. } | End::Unable(_) | End::Superseded => Some(trial.attempt.clone()),
+        };
         self.stage = Stage::Concluding { trial, end };
+        match attempt {
+            Some(Some(attempt)) => self.withdraw(&attempt, turn),
+            Some(None) => self.ended(turn),
+            None => {}
+        }
     }
 
     /// Takes an intent back: its outcome is written, or it came to nothing.
@@ -887,7 +916,7 @@ impl Instance {
         match &self.stage {
             Stage::Announcing { attempt, .. }
             | Stage::Clearing { then: Some(Next::Try { attempt, .. }) } => Some(attempt),
-            Stage::Trying(trial) | Stage::Concluding { trial, .. } => Some(&trial.attempt),
+            Stage::Trying(trial) | Stage::Concluding { trial, .. } => trial.attempt.as_ref(),
             Stage::Clearing { .. }
             | Stage::Found
             | Stage::Settled
@@ -934,6 +963,11 @@ impl Instance {
             self.outcome = Some(outcome);
         }
     }
+}
+
+/// Whether two processes of its resources can be alive at a time: none of them listens where the other would have to.
+fn can_stand_beside(to: &Placement) -> bool {
+    to.resources().iter().all(|resource| resource.listen.is_none())
 }
 
 impl End {

@@ -1,4 +1,4 @@
-//! A trial: an execution of a build that its instance has not served, watched until it has shown what it is.
+//! A trial: an execution that is to take the place of what serves, watched until it has shown what it is.
 
 use core::time::Duration;
 
@@ -32,10 +32,12 @@ pub(crate) struct Attempt {
     pub(crate) start: DateTime<Utc>,
 }
 
-/// An attempt whose build runs.
+/// What is to serve next, running.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    pub(crate) attempt: Attempt,
+    pub(crate) to: Placement,
+    /// What is known of it to the book; `None` for a build that served here before.
+    pub(crate) attempt: Option<Attempt>,
     pub(crate) execution: Execution,
     healthy_since: Option<Duration>,
 }
@@ -52,8 +54,16 @@ pub(crate) enum Shown {
 }
 
 impl Trial {
-    pub(crate) fn new(attempt: Attempt, execution: Execution) -> Self {
-        Self { attempt, execution, healthy_since: None }
+    pub(crate) fn new(to: Placement, attempt: Option<Attempt>, execution: Execution) -> Self {
+        Self { to, attempt, execution, healthy_since: None }
+    }
+
+    /// How long it must be healthy. What served before only has to come up.
+    fn observe(&self) -> Duration {
+        match self.attempt {
+            Some(_) => self.to.module.manifest.observe.as_duration(),
+            None => Duration::ZERO,
+        }
     }
 
     /// Looks at how it does now.
@@ -74,21 +84,19 @@ impl Trial {
             return None;
         }
         let since = *self.healthy_since.get_or_insert(now.monotonic);
-        let observe = self.attempt.to.module.manifest.observe.as_duration();
-        (now.monotonic.saturating_sub(since) >= observe).then_some(Shown::Passed)
+        (now.monotonic.saturating_sub(since) >= self.observe()).then_some(Shown::Passed)
     }
 
     /// When it wants to be looked at again though nothing happens.
     pub(crate) fn wake(&self) -> Option<Duration> {
-        let observe = self.attempt.to.module.manifest.observe.as_duration();
-        let passes = self.healthy_since.map(|since| since.saturating_add(observe));
+        let passes = self.healthy_since.map(|since| since.saturating_add(self.observe()));
         self.execution.wake().into_iter().chain(passes).min()
     }
 
-    /// What its failure is to the book; none when its names have no place there.
+    /// What its failure is to the book; none when it is none of the book's business.
     pub(crate) fn failure(&self, place: &Place, why: String, now: Now) -> Option<Failure> {
         let host = failures::host(&place.1)?;
-        let Attempt { to, id, mode, snapshot, start } = &self.attempt;
+        let Attempt { to, id, mode, snapshot, start } = self.attempt.as_ref()?;
         let held_down = if mode.is_hold() { vec![host.clone()] } else { Vec::new() };
         Some(Failure {
             build: failures::build(&to.module, &place.0)?,
