@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent_shell::{Config, Incarnation};
+use agent_shell::{Config, Incarnation, KeptBook};
 use bus::{Bus, InProcessBus};
 use chrono::DateTime;
+use failure_book::{BookId, MemoryJournal};
 use machine_os::{Bounds, OsConfig, OsHost};
 use store::MemoryStore;
 use wire::{Envelope, HelloReply, Statement};
@@ -53,11 +54,13 @@ fn run(root: &Path, declaration: &Path) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let bus = InProcessBus::new();
+        let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+        let book = KeptBook::load(MemoryJournal::new(), DateTime::UNIX_EPOCH, fresh);
         let mut hellos = bus.serve(&wire::subject::any_hello().parse()?).await?;
         let mut statements = bus.subscribe(&wire::subject::any_health().parse()?).await?;
         let forever = std::future::pending();
         let mut agent =
-            std::pin::pin!(agent_shell::run(config, bus, MemoryStore::new(), host, forever));
+            std::pin::pin!(agent_shell::run(config, bus, MemoryStore::new(), book, host, forever));
         loop {
             tokio::select! {
                 ended = &mut agent => return Ok(ended?),

@@ -17,6 +17,7 @@ mod log;
 mod outbox;
 mod repeats;
 mod run;
+mod shelf;
 mod telling;
 mod work;
 
@@ -25,3 +26,4 @@ pub use config::Config;
 pub use desk::ReopenError;
 pub use log::{Log, Severity};
 pub use run::{RunError, run, run_without_store};
+pub use shelf::KeptBook;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId};
+use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId, ToLand};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
+use failure_book::Journal;
 use host::{AdoptError, Bundle, Host, Process};
 use store::Store;
 use thiserror::Error;
@@ -18,6 +19,7 @@ use crate::desk::{Desk, NoStore, ReopenError};
 use crate::log::{Log, Severity};
 use crate::outbox::{Outbox, Statements, Subjects};
 use crate::repeats::Line;
+use crate::shelf::{KeptBook, Shelf};
 use crate::telling::Telling;
 use crate::work;
 
@@ -55,15 +57,16 @@ pub enum RunError {
 ///
 /// # Errors
 /// Whatever [`RunError`] says.
-pub async fn run<B: Bus, S: Store, H: Host>(
+pub async fn run<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     config: Config,
     bus: B,
     store: S,
+    book: KeptBook<J>,
     host: H,
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
     let (desk, kept) = Desk::open(store, &config.machine).await?;
-    go(config, bus, (desk, kept), host, shutdown).await
+    go(config, bus, (desk, kept), book, host, shutdown).await
 }
 
 /// The same while there is no store, for the reason `why`: what an agent before this one started goes on and is looked after
@@ -72,20 +75,22 @@ pub async fn run<B: Bus, S: Store, H: Host>(
 ///
 /// # Errors
 /// Whatever [`RunError`] says.
-pub async fn run_without_store<B: Bus, H: Host>(
+pub async fn run_without_store<B: Bus, J: Journal + Send + 'static, H: Host>(
     config: Config,
     bus: B,
     why: String,
+    book: KeptBook<J>,
     host: H,
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
-    go(config, bus, (Desk::<NoStore>::Shut { why }, None), host, shutdown).await
+    go(config, bus, (Desk::<NoStore>::Shut { why }, None), book, host, shutdown).await
 }
 
-async fn go<B: Bus, S: Store, H: Host>(
+async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     config: Config,
     bus: B,
     (desk, kept): (Desk<S>, Option<Kept>),
+    book: KeptBook<J>,
     host: H,
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
@@ -100,12 +105,14 @@ async fn go<B: Bus, S: Store, H: Host>(
     let mut telling = Telling::default();
     say(&config.log, telling.begun(&adopted, kept.as_ref().map(|kept| kept.declaration.number)));
     let now = now(&host);
+    let (shelf, book) = Shelf::open(book);
     let (agent, first) =
-        Agent::new(config.core(), host.boot(), config.incarnation, kept, adopted, now);
+        Agent::new(config.core(), host.boot(), config.incarnation, kept, book, adopted, now);
     let mut shell = Shell {
         config,
         agent,
         desk,
+        shelf,
         host,
         outbox,
         statements,
@@ -175,10 +182,11 @@ enum Done<P> {
     Up(RunId, P),
 }
 
-struct Shell<B, S, H: Host> {
+struct Shell<B, S, J, H: Host> {
     config: Config,
     agent: Agent,
     desk: Desk<S>,
+    shelf: Shelf<J>,
     host: H,
     outbox: Outbox<B>,
     statements: Statements,
@@ -198,7 +206,7 @@ struct Unreadable {
     tell_at: Duration,
 }
 
-impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
+impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
     async fn take_in(&mut self, happened: Happened<H::Process>) {
         let event = match happened {
             Happened::Nothing => Event::Tick,
@@ -240,7 +248,10 @@ impl<B: Bus, S: Store, H: Host> Shell<B, S, H> {
                 self.act(action);
             }
             let Some(landing) = decision.land else { return };
-            let how = self.desk.keep(landing.kept()).await;
+            let how = match landing.what() {
+                ToLand::Kept(kept) => self.desk.keep(kept).await,
+                ToLand::Book(change) => self.shelf.land(change).await,
+            };
             let now = now(&self.host);
             if let Err(why) = &how {
                 say(&self.config.log, self.telling.not_kept(why, now.monotonic));

@@ -16,6 +16,7 @@ use wire::{
 };
 
 use crate::declared::machine;
+use crate::shelf::Shelf;
 
 /// Longer than anything here takes; on a simulated clock it costs nothing.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -32,6 +33,7 @@ pub(crate) struct Heard {
 pub(crate) struct Controller {
     pub(crate) bus: InProcessBus,
     pub(crate) store: MemoryStore,
+    pub(crate) shelf: Shelf,
     pub(crate) heard: watch::Receiver<Heard>,
     /// What the next hellos are answered with.
     pub(crate) hand_out: watch::Sender<Option<Declaration>>,
@@ -53,7 +55,7 @@ impl Controller {
         tokio::spawn(serve(bus.clone(), say, hand_out.subscribe(), keep.subscribe()));
         // What nobody serves yet is asked again by the agent, but a test need not wait for that.
         tokio::task::yield_now().await;
-        Self { bus, store: MemoryStore::new(), heard, hand_out, keep }
+        Self { bus, store: MemoryStore::new(), shelf: Shelf::default(), heard, hand_out, keep }
     }
 
     pub(crate) fn start<H: Host>(&self, host: &H, incarnation: u64) -> Running {
@@ -67,8 +69,8 @@ impl Controller {
             let _ = stopped.await;
             Ending::Stop
         };
-        let (bus, store) = (self.bus.clone(), self.store.clone());
-        let task = tokio::spawn(agent_shell::run(config, bus, store, host.clone(), shutdown));
+        let (bus, store, book) = (self.bus.clone(), self.store.clone(), self.shelf.book());
+        let task = tokio::spawn(agent_shell::run(config, bus, store, book, host.clone(), shutdown));
         Running { task, stop }
     }
 

@@ -20,7 +20,9 @@ pub(crate) fn build(id: &str) -> BuildId {
 
 /// The manifest of `blog`, whose only resource has these lines.
 pub(crate) fn manifest(resource: &str) -> Manifest {
-    let text = format!("[module]\nname = \"blog\"\n[[resource]]\nname = \"web\"\n{resource}\n");
+    let text = format!(
+        "[module]\nname = \"blog\"\nobserve = \"1s\"\n[[resource]]\nname = \"web\"\n{resource}\n"
+    );
     Manifest::from_toml(text).unwrap()
 }
 

@@ -6,6 +6,7 @@ mod declared;
 mod no_store;
 mod real;
 mod real_disks;
+mod shelf;
 mod simulated;
 mod simulated_machine;
 mod simulated_trouble;

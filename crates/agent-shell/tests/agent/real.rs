@@ -70,6 +70,8 @@ impl Bed {
     pub(crate) async fn runs_a(&mut self) -> u32 {
         let a = self.build(A, QUICK, "exec sleep 1000");
         assert_eq!(self.controller.declare(declaration(1, Some(a))).await, DeclareReply::Taken);
+        let applied = |_, outcome: &ModuleOutcome| *outcome == ModuleOutcome::Applied;
+        self.controller.until_report("A is applied", applied).await;
         let healthy = |row: &wire::ResourceStatement| row.state == ResourceState::Healthy;
         self.controller.until_row("A is healthy", healthy).await.process.unwrap().pid
     }

@@ -116,7 +116,8 @@ async fn one_bad_night_reads_like_this() {
     let (end, ended) = oneshot::channel();
     let ended = async { ended.await.unwrap_or(Ending::Stop) };
     let (bus, store) = (InProcessBus::new(), controller.store.clone());
-    let agent = tokio::spawn(agent_shell::run(told.config(2), bus, store, host.clone(), ended));
+    let (config, book) = (told.config(2), controller.shelf.book());
+    let agent = tokio::spawn(agent_shell::run(config, bus, store, book, host.clone(), ended));
     tokio::time::sleep(Duration::from_secs(10)).await;
     end.send(Ending::Leave).unwrap();
     agent.await.unwrap().unwrap();
