@@ -69,7 +69,7 @@ impl Controller {
             let _ = stopped.await;
             Ending::Stop
         };
-        let (bus, store, book) = (self.bus.clone(), self.store.clone(), self.shelf.book());
+        let (bus, store, book) = (self.bus.clone(), self.store.clone(), self.shelf.book(host));
         let task = tokio::spawn(agent_shell::run(config, bus, store, book, host.clone(), shutdown));
         Running { task, stop }
     }

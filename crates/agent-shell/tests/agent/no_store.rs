@@ -23,7 +23,7 @@ async fn without_a_store_what_runs_is_looked_after_and_nothing_is_taken() {
     let (end, ended) = oneshot::channel();
     let ended = async { ended.await.unwrap_or(Ending::Stop) };
     let (bus, why) = (controller.bus.clone(), "no room for the store".to_owned());
-    let (book, said) = (controller.shelf.book(), why.clone());
+    let (book, said) = (controller.shelf.book(&host), why.clone());
     let agent =
         tokio::spawn(agent_shell::run_without_store(config, bus, said, book, host.clone(), ended));
     let is_stated = |row: &ResourceStatement| row.state == ResourceState::Healthy;

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_shell::KeptBook;
-use chrono::DateTime;
 use failure_book::{BookId, Change, Journal, Kept, MemoryJournal, MemoryJournalError};
+use host::Host;
 
 /// A handle on the rows; all clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -13,9 +13,9 @@ pub(crate) struct Shelf(Arc<Mutex<MemoryJournal>>);
 
 impl Shelf {
     /// The book of these rows, opened anew.
-    pub(crate) fn book(&self) -> KeptBook<Self> {
+    pub(crate) fn book(&self, host: &impl Host) -> KeptBook<Self> {
         let fresh = || Ok::<_, Infallible>(BookId::from_random([7; 16]));
-        KeptBook::load(self.clone(), DateTime::UNIX_EPOCH, fresh)
+        KeptBook::load(self.clone(), host.clock().wall, fresh)
     }
 }
 

@@ -236,8 +236,11 @@ async fn transcript(course: &Course, step: TimeDelta) -> Vec<(Duration, String)>
     tokio::time::sleep(course.after).await;
     host.step_wall_clock(step);
     let set = Instant::now();
-    controller.until_row("B is healthy", healthy(B)).await;
-    let well = (set.elapsed(), "healthy".to_owned());
+    let is_over = |number, outcome: &ModuleOutcome| {
+        number == 2 && matches!(outcome, ModuleOutcome::Applied | ModuleOutcome::Failed { .. })
+    };
+    controller.until_report("B is through", is_over).await;
+    let well = (set.elapsed(), "through".to_owned());
     tokio::time::sleep(Duration::from_secs(90)).await;
     let started = host.started().into_iter().map(|one| (one.at, one.spec.build.short().to_owned()));
     let heard = controller.heard.borrow();
