@@ -139,7 +139,6 @@ pub(crate) fn open(folder: &Folder, making: Making) -> Result<Opened, OpenError>
     folder.settle_db(making)?;
     let mut notes = Vec::new();
     let expected = Expected {
-        keeps: folder.keeps(),
         making,
         marked: settle_mark(folder, making, &mut notes)?,
     };

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use store::{Batch, Entry, Expect, Store};
-use store_sled::{Damage, JournalError, Note, OpenError, Options, Room, SledJournal, SledStore};
+use journal_file::{Damage, JournalError, Note, OpenError, Options, Room, FileJournal, SledStore};
 use tempfile::TempDir;
 
 #[path = "child/book_script.rs"]
@@ -27,7 +27,7 @@ fn keeps_the_contract() -> Outcome {
         folders.borrow_mut().push(folder);
         journal
     };
-    let reopen = |journal: SledJournal| {
+    let reopen = |journal: FileJournal| {
         drop(journal);
         open(folders.borrow().last().unwrap().path()).unwrap()
     };
@@ -139,7 +139,7 @@ fn a_made_journal_without_its_changes_is_no_empty_book() -> Outcome {
 fn a_journal_that_lost_its_mark_opens_and_says_so() -> Outcome {
     let folder = filled()?;
     fs::remove_file(folder.path().join("mark"))?;
-    let opened = SledJournal::open(Options::new(folder.path()))?;
+    let opened = FileJournal::open(Options::new(folder.path()))?;
     assert!(matches!(&opened.notes[..], [Note::MissingMark { .. }]), "{:?}", opened.notes);
     let mut journal = opened.journal;
     assert!(journal.load()?.is_some());
@@ -179,7 +179,7 @@ fn a_second_open_says_that_the_journal_is_in_use() -> Outcome {
 fn without_room_a_change_is_refused_before_anything_is_touched_and_owed() -> Outcome {
     let folder = place()?;
     let full = Options { room: Room::Leave { bytes: u64::MAX }, ..Options::new(folder.path()) };
-    let mut book = book_script::open(SledJournal::open(full)?.journal, 1)?;
+    let mut book = book_script::open(FileJournal::open(full)?.journal, 1)?;
     assert!(book_script::run(&mut book, 1).is_err());
     assert!(matches!(book.failure(), Some(JournalError::Full { .. })), "{:?}", book.failure());
     let flushed = book.journal_mut().land(&failure_book::Change::default());
@@ -221,15 +221,15 @@ fn a_name_that_cannot_be_kept_is_named() -> Outcome {
 /// A closed journal with some hundred changes.
 fn filled() -> Outcome<TempDir> {
     let folder = place()?;
-    let mut book: FailureBook<SledJournal> = book_script::open(open(folder.path())?, 1)?;
+    let mut book: FailureBook<FileJournal> = book_script::open(open(folder.path())?, 1)?;
     for number in 1..300 {
         book_script::run(&mut book, number)?;
     }
     Ok(folder)
 }
 
-fn open(folder: &Path) -> Result<SledJournal, OpenError> {
-    Ok(SledJournal::open(Options::new(folder))?.journal)
+fn open(folder: &Path) -> Result<FileJournal, OpenError> {
+    Ok(FileJournal::open(Options::new(folder))?.journal)
 }
 
 /// In memory where there is such a place, since many are opened.

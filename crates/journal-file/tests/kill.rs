@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use failure_book::{FailureBook, Journal, Kept, MemoryJournal};
-use store_sled::{Options, SledJournal};
+use journal_file::{Options, FileJournal};
 
 #[path = "child/book_script.rs"]
 mod book_script;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const ROUNDS: u64 = 100;
+const ROUNDS: u64 = 200;
 
 #[test]
 fn kill_9_loses_no_acknowledged_change() -> Outcome {
@@ -29,7 +29,7 @@ fn kill_9_loses_no_acknowledged_change() -> Outcome {
         }
         last = acknowledged;
         // The change that nobody acknowledged may be there too, then whole.
-        let found = SledJournal::open(Options::new(folder.path()))?.journal.load()?;
+        let found = FileJournal::open(Options::new(folder.path()))?.journal.load()?;
         if found != kept(&mut book)? {
             last += 1;
             unacknowledged += 1;
@@ -55,7 +55,7 @@ fn kept(book: &mut FailureBook<MemoryJournal>) -> Outcome<Option<Kept>> {
 /// Answers the last acknowledged number.
 fn record_and_kill(folder: &Path, first: u64, seed: u64) -> Outcome<u64> {
     let mut child = KilledOnDrop(
-        Command::new(env!("CARGO_BIN_EXE_store-sled-recorder"))
+        Command::new(env!("CARGO_BIN_EXE_journal-file-recorder"))
             .arg(folder)
             .args([first.to_string(), u64::MAX.to_string()])
             .stdout(Stdio::piped())

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use failure_book::{FailureBook, Journal, Kept, MemoryJournal};
-use store_sled::{Options, SledJournal};
+use journal_file::{Options, FileJournal};
 
 #[path = "child/book_script.rs"]
 mod book_script;
@@ -18,7 +18,7 @@ use trace::{strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const RECORDER: &str = env!("CARGO_BIN_EXE_store-sled-recorder");
+const RECORDER: &str = env!("CARGO_BIN_EXE_journal-file-recorder");
 
 /// Changes before the trace, so that sled has segments to use again.
 const BEFORE: u64 = 120;
@@ -87,5 +87,5 @@ fn kept(book: &mut FailureBook<MemoryJournal>) -> Outcome<Option<Kept>> {
 /// The journal as it is found after a cut. It must open: neither file may make the other look damaged.
 fn cut(root: &Path, disk: [&OnDisk; 2], seed: &mut u64) -> Outcome<Option<Kept>> {
     let after = disk::cut(root, disk, seed)?;
-    Ok(SledJournal::open(Options::new(after.path()))?.journal.load()?)
+    Ok(FileJournal::open(Options::new(after.path()))?.journal.load()?)
 }

@@ -17,7 +17,7 @@ use failure_book::{
     Answer, Book, BookId, Build, Failure, FailureBook, Host, Hosts, Journal, MarkerWish,
     MemoryJournal, Mode, Recorded, Rules, Time,
 };
-use store_sled::{Options, Room, SledJournal};
+use journal_file::{Options, Room, FileJournal};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -69,14 +69,14 @@ fn main() -> Outcome {
 }
 
 /// A book of this size, landed as one change.
-fn filled(folder: &Path, size: usize) -> Outcome<FailureBook<SledJournal>> {
+fn filled(folder: &Path, size: usize) -> Outcome<FailureBook<FileJournal>> {
     let mut memory = opened(MemoryJournal::new())?;
     for place in 0..size {
         let failure = failure(place)?;
         recorded(memory.run(|book| book.record(failure, now())))?;
     }
     let options = Options { room: Room::All, ..Options::new(folder) };
-    let mut book = opened(SledJournal::open(options)?.journal)?;
+    let mut book = opened(FileJournal::open(options)?.journal)?;
     let kept = memory.book().kept();
     landed(book.run(|book| book.import(kept, now(), BookId::from_random([8; 16]))))??;
     Ok(book)
@@ -92,7 +92,7 @@ where
 }
 
 /// How long one record took. It is taken back afterwards, so that the book stays as large as it is.
-fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration> {
+fn record(book: &mut FailureBook<FileJournal>, place: usize) -> Outcome<Duration> {
     let failure = failure(place)?;
     let build = failure.build.clone();
     let began = Instant::now();
@@ -107,7 +107,7 @@ fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration
 /// How long it takes until a book can be asked: the journal is opened, checked and loaded.
 fn open_again(folder: &Path) -> Outcome<Duration> {
     let began = Instant::now();
-    let book = opened(SledJournal::open(Options::new(folder))?.journal)?;
+    let book = opened(FileJournal::open(Options::new(folder))?.journal)?;
     let time = began.elapsed();
     drop(book);
     Ok(time)
