@@ -142,7 +142,9 @@ pub enum JournalError {
     #[error(transparent)]
     Unread(OpenError),
     /// The change is longer than a frame.
-    #[error("the change is longer than {FRAME_BYTES_MAX} bytes, and cannot be kept by the failure book")]
+    #[error(
+        "the change is longer than {FRAME_BYTES_MAX} bytes, and cannot be kept by the failure book"
+    )]
     TooLong,
     /// The change cannot be made into bytes.
     #[error("the change cannot be kept by the failure book")]

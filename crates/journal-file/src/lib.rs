@@ -324,11 +324,7 @@ fn is_there(root: &Path, marked: Marked) -> Result<bool, OpenError> {
     }
 }
 
-fn open_session(
-    folder: &Folder,
-    known: Marked,
-    trust: Trust,
-) -> Result<(Session, u64), OpenError> {
+fn open_session(folder: &Folder, known: Marked, trust: Trust) -> Result<(Session, u64), OpenError> {
     let (mut session, torn) = Session::open(folder, known)?;
     match trust {
         Trust::Whole => {

@@ -12,19 +12,19 @@ mod book_script;
 const RECORDER: &str = env!("CARGO_BIN_EXE_journal-file-recorder");
 
 /// Enough that the file is written anew some times.
-const CHANGES: u64 = 120;
+const CHANGES: u64 = 400;
 
 /// Which calls fail, with which error, as strace is told. An append is one `pwrite64` and one `fdatasync`, then one
 /// `pwrite64` of the mark. The first five of each kind or so are those of the making.
 const ERRORS: [&str; 14] = [
     "fdatasync:error=EIO:when=3",
     "fdatasync:error=EIO:when=4+5",
-    "fdatasync:error=EIO:when=4+3",
+    "fdatasync:error=EIO:when=4+4",
     "fdatasync:error=ENOSPC:when=5",
     "pwrite64:error=EROFS:when=8",
     "pwrite64:error=EIO:when=9",
     "pwrite64:error=ENOSPC:when=10",
-    "pwrite64:error=ENOSPC:when=10+3",
+    "pwrite64:error=ENOSPC:when=10+5",
     // While the file is opened again after an error, and while it is written anew.
     "pwrite64:error=EIO:when=9..12",
     "fdatasync,fsync:error=EIO:when=9..20",
@@ -49,7 +49,10 @@ fn what_a_failing_disk_did_not_take_is_owed_and_lands() -> Traced {
         let folder = tempfile::tempdir()?;
         let root = folder.path().join("book");
         let failed = faulty::run(RECORDER, error, &root, 0..=CHANGES)?;
-        println!("{error}: {failed} changes failed at first");
+        let trace = std::fs::read_to_string(root.with_extension("trace"))?;
+        let injected = trace.lines().filter(|line| line.contains("(INJECTED)")).count();
+        assert!(injected > 0, "{error}: no call failed, so nothing was tried");
+        println!("{error}: {injected} calls failed, and {failed} changes at first");
         let opened = FileJournal::open(Options::new(root))?;
         assert_eq!((opened.trust, &opened.notes[..]), (Trust::Whole, &[][..]), "{error}");
         let mut journal = opened.journal;

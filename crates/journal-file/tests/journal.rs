@@ -1,22 +1,31 @@
-//! The failure book's journal on disk keeps the port's contract, agrees with the one in memory, and fails closed.
+//! The failure book's journal on disk keeps the port's contract, agrees with the one in memory, and has its folder for
+//! itself.
 
 use std::cell::RefCell;
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use failure_book::{Build, FailureBook, Journal, MemoryJournal, contract};
+use failure_book::{
+    Build, Change, ExecutionId, HoldRan, Host, Journal, MemoryJournal, Time, contract,
+};
+use journal_file::{FileJournal, JournalError, OpenError, Options, Room, Trust};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use store::{Batch, Entry, Expect, Store};
-use journal_file::{Damage, JournalError, Note, OpenError, Options, Room, FileJournal, SledStore};
-use tempfile::TempDir;
 
 #[path = "child/book_script.rs"]
 mod book_script;
+#[path = "child/filled.rs"]
+mod filled;
+#[path = "child/place.rs"]
+mod place;
 
-type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+use filled::filled;
+use place::{Outcome, journal_of, open, place};
 
 #[test]
 fn keeps_the_contract() -> Outcome {
@@ -32,10 +41,6 @@ fn keeps_the_contract() -> Outcome {
         open(folders.borrow().last().unwrap().path()).unwrap()
     };
     contract::check(fresh, reopen).map_err(|violation| chain(&violation))?;
-    for folder in folders.borrow().iter() {
-        let blobs = fs::read_dir(folder.path().join("data/blobs"))?.count();
-        assert_eq!(blobs, 0, "a page went to a file of its own");
-    }
     Ok(())
 }
 
@@ -71,96 +76,96 @@ fn agree(steps: &[Option<u64>]) -> Outcome {
         assert!(on_disk == in_memory, "after {step:?}");
         let landed = disk.journal_mut().load()?;
         assert!(landed == memory.journal_mut().load()?, "landed after {step:?}");
+        assert!(landed == journal_file::read(folder.path())?, "read after {step:?}");
     }
     Ok(())
 }
 
+/// The file is never much longer than twice its rows and what it may always waste, and nothing else stays in the folder.
 #[test]
-fn a_damaged_journal_is_named_and_never_an_empty_book() -> Outcome {
-    type Damaging = fn(&Path) -> std::io::Result<()>;
-    let damages: [(Damaging, &str); 5] = [
-        (|db| fs::remove_file(db), "it is missing"),
-        (|db| fs::write(db, b""), "it has nothing of the store that was made"),
-        (|db| cut(db, 2), ""),
-        (|db| cut(db, 5), ""),
-        (|db| fs::write(db, vec![0x5a; 600_000]), ""),
-    ];
-    for (damage, said) in damages {
-        let folder = filled()?;
-        let db = folder.path().join("data/db");
-        damage(&db)?;
-        let before = fs::read(&db).ok();
-        for _ in 0..2 {
-            let error = open(folder.path()).err().ok_or("a damaged journal was opened")?;
-            assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
-            let text = error.to_string();
-            assert!(text.contains(db.to_str().ok_or("not text")?) && text.contains(said), "{text}");
-        }
-        assert_eq!(fs::read(&db).ok(), before, "it was not left as it was found");
-    }
-    Ok(())
-}
-
-/// A journal that is cut back to its making, beside its mark and without it.
-#[test]
-fn a_made_journal_without_its_changes_is_no_empty_book() -> Outcome {
+fn the_file_is_written_anew_when_half_of_it_counts_no_longer() -> Outcome {
     let folder = place()?;
-    drop(open(folder.path())?);
-    let db = folder.path().join("data/db");
-    let empty = fs::read(&db)?;
-    // With its mark it is an empty one, which it is.
-    assert_eq!(open(folder.path())?.load()?, None);
+    let mut book = book_script::open(open(folder.path())?, 1)?;
+    let length = || fs::metadata(journal_of(folder.path())).map(|found| found.len());
+    let (mut longest, mut shrunk, mut before) = (0, 0, 0);
+    for number in 1..1_500 {
+        book_script::run(&mut book, number)?;
+        let now = length()?;
+        longest = longest.max(now);
+        shrunk += u64::from(now < before);
+        before = now;
+    }
+    assert!(shrunk > 5, "it was written anew {shrunk} times");
+    // What the script keeps is less than 12 builds of 12 KiB, their markers and intents, and one change.
+    assert!(longest < 2 * 12 * 12_000 + 256 * 1024 + 20_000, "{longest} bytes");
+    let kept = book.journal_mut().load()?;
+    drop(book);
+    let mut names: Vec<_> = fs::read_dir(folder.path())?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<Result<_, _>>()?;
+    names.sort();
+    assert_eq!(names, ["journal", "lock", "mark"]);
+    assert!(open(folder.path())?.load()? == kept);
+    Ok(())
+}
 
-    let filled = filled()?;
-    let root = filled.path();
-    for snapshot in fs::read_dir(root.join("data"))? {
-        let path = snapshot?.path();
-        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"snap.")) {
-            fs::remove_file(path)?;
+/// Somebody looks, again and again, while another writes: each time it is a book that was there a moment ago.
+#[test]
+fn it_can_be_read_while_another_writes() -> Outcome {
+    let folder = place()?;
+    assert_eq!(journal_file::read(folder.path())?, None);
+    assert_eq!(journal_file::read(&folder.path().join("nowhere"))?, None);
+    let mut book = book_script::open(open(folder.path())?, 1)?;
+    assert_eq!(journal_file::read(folder.path())?, None);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| -> Outcome {
+        let reads = scope.spawn(|| -> Outcome<u64> {
+            let mut reads = 0;
+            while !done.load(Ordering::Acquire) {
+                journal_file::read(folder.path())?;
+                reads += 1;
+            }
+            Ok(reads)
+        });
+        for number in 1..800 {
+            book_script::run(&mut book, number)?;
         }
-    }
-    fs::write(root.join("data/db"), &empty)?;
-    let error = open(root).err().ok_or("opened")?;
-    assert!(matches!(error, OpenError::Damaged { what: Damage::Behind { .. }, .. }), "{error}");
-    for damage in [None, Some("no mark")] {
-        match damage {
-            Some(text) => fs::write(root.join("mark"), text)?,
-            None => fs::remove_file(root.join("mark"))?,
-        }
-        for _ in 0..2 {
-            let error = open(root).err().ok_or("taken for an empty book")?;
-            assert!(matches!(error, OpenError::Damaged { what: Damage::Empty, .. }), "{error}");
-        }
-    }
+        done.store(true, Ordering::Release);
+        let reads = reads.join().map_err(|_| "the reader broke off")??;
+        assert!(reads > 10, "{reads} reads");
+        Ok(())
+    })?;
+    let names = fs::read_dir(folder.path())?.count();
+    assert!(journal_file::read(folder.path())? == book.journal_mut().load()?);
+    assert_eq!(fs::read_dir(folder.path())?.count(), names, "it left something");
     Ok(())
 }
 
 #[test]
-fn a_journal_that_lost_its_mark_opens_and_says_so() -> Outcome {
-    let folder = filled()?;
-    fs::remove_file(folder.path().join("mark"))?;
-    let opened = FileJournal::open(Options::new(folder.path()))?;
-    assert!(matches!(&opened.notes[..], [Note::MissingMark { .. }]), "{:?}", opened.notes);
-    let mut journal = opened.journal;
-    assert!(journal.load()?.is_some());
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_store_of_documents_is_no_journal_and_a_journal_no_store() -> Outcome {
+fn a_store_of_documents_is_no_journal() -> Outcome {
     let folder = place()?;
-    let store = SledStore::open(Options::new(folder.path())).await?.store;
-    let put = Entry::put("plan/1".parse()?, Expect::Absent, vec![1]);
-    store.commit(Batch::new(vec![put])?).await?;
-    store.close().await;
+    fs::write(folder.path().join("schema"), "bellwether store 2\n")?;
     let error = open(folder.path()).err().ok_or("a store was opened as a journal")?;
     assert!(matches!(error, OpenError::Schema { .. }), "{error}");
-    let said = "says \"bellwether store 2\", and what this build opens there says \"bellwether failure book 2\"";
-    assert!(error.to_string().contains(said), "{error}");
+    assert!(error.to_string().contains("says \"bellwether store 2\""), "{error}");
+    assert_eq!(fs::read_dir(folder.path())?.count(), 1, "it was left alone");
+    Ok(())
+}
 
+#[test]
+fn another_form_of_the_file_is_refused_by_its_name() -> Outcome {
     let folder = filled()?;
-    let opened = SledStore::open(Options::new(folder.path())).await;
-    assert!(matches!(opened, Err(OpenError::Schema { .. })), "{opened:?}");
+    let path = journal_of(folder.path());
+    let text = b"bellwether failure book 17, of which nobody here knows anything\n";
+    fs::write(&path, text)?;
+    for error in [
+        open(folder.path()).err().ok_or("opened")?,
+        journal_file::read(folder.path()).err().ok_or("read")?,
+    ] {
+        assert!(matches!(error, OpenError::Schema { .. }), "{error}");
+        assert!(error.to_string().contains("says \"bellwether failure book 17\""), "{error}");
+    }
+    assert_eq!(fs::read(&path)?, text);
     Ok(())
 }
 
@@ -176,71 +181,119 @@ fn a_second_open_says_that_the_journal_is_in_use() -> Outcome {
 }
 
 #[test]
+fn only_its_owner_can_look_into_it() -> Outcome {
+    let above = place()?;
+    let folder = above.path().join("of/the/book");
+    let mut book = book_script::open(open(&folder)?, 1)?;
+    for number in 1..300 {
+        book_script::run(&mut book, number)?;
+    }
+    let mode = |path: &Path| fs::metadata(path).map(|found| found.permissions().mode() & 0o777);
+    assert_eq!(mode(&folder)?, 0o700);
+    for name in ["journal", "mark", "lock"] {
+        assert_eq!(mode(&folder.join(name))?, 0o600, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
 fn without_room_a_change_is_refused_before_anything_is_touched_and_owed() -> Outcome {
     let folder = place()?;
     let full = Options { room: Room::Leave { bytes: u64::MAX }, ..Options::new(folder.path()) };
     let mut book = book_script::open(FileJournal::open(full)?.journal, 1)?;
+    let length = fs::metadata(journal_of(folder.path()))?.len();
     assert!(book_script::run(&mut book, 1).is_err());
     assert!(matches!(book.failure(), Some(JournalError::Full { .. })), "{:?}", book.failure());
-    let flushed = book.journal_mut().land(&failure_book::Change::default());
+    let flushed = book.journal_mut().land(&Change::default());
     assert!(matches!(flushed, Err(JournalError::Full { .. })), "{flushed:?}");
     assert!(book.book().save_owed());
     assert_eq!(book.journal_mut().load()?, None);
+    assert_eq!(fs::metadata(journal_of(folder.path()))?.len(), length);
     Ok(())
 }
 
-/// The mark moves with every commit, and only when that is on the disk.
+/// The file and the mark move with every change.
 #[test]
 fn an_empty_change_is_written_through() -> Outcome {
     let folder = filled()?;
     let mut journal = open(folder.path())?;
     let mark = || fs::read(folder.path().join("mark"));
-    let (before, kept) = (mark()?, journal.load()?);
-    journal.land(&failure_book::Change::default())?;
+    let length = || fs::metadata(journal_of(folder.path())).map(|found| found.len());
+    let (before, length_before, kept) = (mark()?, length()?, journal.load()?);
+    journal.land(&Change::default())?;
     assert_ne!(mark()?, before);
+    assert!(length()? > length_before);
     drop(journal);
     assert!(open(folder.path())?.load()? == kept);
     Ok(())
 }
 
 #[test]
-fn a_name_that_cannot_be_kept_is_named() -> Outcome {
+fn names_of_any_length_land() -> Outcome {
     let folder = place()?;
     let mut book = book_script::open(open(folder.path())?, 1)?;
-    let host = failure_book::Host::new(&"x".repeat(2_000))?;
-    let ran =
-        failure_book::HoldRan { build: Build::new("account", "app", "b1")?, exec: None, at: None };
-    let answer = book.run(|book| book.mark_hold_ran(&host, ran, failure_book::Time::UNIX_EPOCH));
-    assert!(answer.error.is_some());
-    let error = book.failure().ok_or("it landed")?;
-    assert!(matches!(error, JournalError::NameTooLong { .. }), "{error}");
-    assert!(error.to_string().contains("marker/xxx"), "{error}");
+    let host = Host::new(&"x".repeat(300_000))?;
+    let build = Build::new(&"y".repeat(70_000), "app", "b1")?;
+    let ran = HoldRan { build, exec: Some(ExecutionId::new("a1f-1")?), at: None };
+    let answer = book.run(|book| book.mark_hold_ran(&host, ran, Time::UNIX_EPOCH));
+    assert!(answer.error.is_none(), "{:?}", book.failure());
+    let kept = book.book().kept();
+    drop(book);
+    assert!(open(folder.path())?.load()? == Some(kept));
     Ok(())
 }
 
-/// A closed journal with some hundred changes.
-fn filled() -> Outcome<TempDir> {
-    let folder = place()?;
-    let mut book: FailureBook<FileJournal> = book_script::open(open(folder.path())?, 1)?;
-    for number in 1..300 {
-        book_script::run(&mut book, number)?;
+/// What an open or a rewriting that was killed left behind is gone after the next open.
+#[test]
+fn what_was_left_unfinished_means_nothing_and_goes() -> Outcome {
+    let folder = filled()?;
+    let kept = journal_file::read(folder.path())?;
+    for name in ["journal.new", "mark.new"] {
+        fs::write(folder.path().join(name), "bellwether failure book 1, writing 9")?;
     }
-    Ok(folder)
+    let opened = FileJournal::open(Options::new(folder.path()))?;
+    assert_eq!((opened.trust, &opened.notes[..]), (Trust::Whole, &[][..]));
+    let mut journal = opened.journal;
+    assert!(journal.load()? == kept);
+    assert_eq!(fs::read_dir(folder.path())?.count(), 3);
+    Ok(())
 }
 
-fn open(folder: &Path) -> Result<FileJournal, OpenError> {
-    Ok(FileJournal::open(Options::new(folder))?.journal)
-}
-
-/// In memory where there is such a place, since many are opened.
-fn place() -> std::io::Result<TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
-}
-
-/// Leaves only the first part of a file.
-fn cut(path: &Path, parts: u64) -> std::io::Result<()> {
-    let length = fs::metadata(path)?.len();
-    fs::File::options().write(true).open(path)?.set_len(length / parts)
+/// The making, cut between any two of its steps.
+#[test]
+fn a_journal_that_is_being_made_is_made_by_the_next_open() -> Outcome {
+    let done = place()?;
+    drop(open(done.path())?);
+    let made = fs::read(journal_of(done.path()))?;
+    let not_yet = {
+        // The mark as it is before there is a file.
+        let text = fs::read_to_string(done.path().join("mark"))?;
+        assert!(text.contains("writing 00000000000000000001"), "{text}");
+        "the failure book has come to writing 00000000000000000000, byte 00000000000000000000, which come to 00000000"
+    };
+    let not_yet = format!("{not_yet}, check {:08x}\n", crc32fast::hash(not_yet.as_bytes()));
+    for files in [
+        &[][..],
+        &[("mark.new", &b"the fail"[..])],
+        &[("mark", not_yet.as_bytes())],
+        &[("mark", not_yet.as_bytes()), ("journal.new", &made[..20])],
+        &[("mark", not_yet.as_bytes()), ("journal", &made[..])],
+    ] {
+        let folder = place()?;
+        File::create(folder.path().join("lock"))?;
+        for (name, bytes) in files {
+            fs::write(folder.path().join(name), bytes)?;
+        }
+        let opened = FileJournal::open(Options::new(folder.path()))?;
+        assert_eq!((opened.trust, &opened.notes[..]), (Trust::Whole, &[][..]));
+        let mut journal = opened.journal;
+        assert_eq!(journal.load()?, None);
+        let mut book = book_script::open(journal, 1)?;
+        book_script::run(&mut book, 1)?;
+        drop(book);
+        assert!(open(folder.path())?.load()?.is_some());
+    }
+    Ok(())
 }
 
 fn chain(error: &dyn Error) -> String {

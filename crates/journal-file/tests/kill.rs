@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use failure_book::{FailureBook, Journal, Kept, MemoryJournal};
-use journal_file::{Options, FileJournal};
+use journal_file::{FileJournal, Options};
 
 #[path = "child/book_script.rs"]
 mod book_script;

@@ -42,13 +42,18 @@ pub fn run(
             said.send(line).ok();
         }
     });
+    let mut complaints = child.stderr.take().ok_or("no errors")?;
+    // While it runs: it would wait for a pipe that is full.
+    let complaints = thread::spawn(move || {
+        let mut text = String::new();
+        complaints.read_to_string(&mut text).map(|_| text)
+    });
     let outcome = wait_for_all(&heard, numbers).map_err(|what| format!("{error}: {what}"));
     if outcome.is_err() {
         end(&mut child)?;
     }
-    let mut complaints = String::new();
-    child.stderr.take().ok_or("no errors")?.read_to_string(&mut complaints)?;
     let status = child.wait()?;
+    let complaints = complaints.join().map_err(|_| "whoever read its errors broke off")??;
     outcome.map_err(|what| format!("{what}; {status}; {complaints}"))?;
     Ok(complaints.lines().filter(|line| line.starts_with("commit ")).count())
 }
