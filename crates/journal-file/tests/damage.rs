@@ -27,12 +27,11 @@ fn small() -> Outcome<TempDir> {
     Ok(folder)
 }
 
+/// What a journal was opened with, and what it holds.
+type Found = (Trust, Vec<Note>, Option<Kept>);
+
 /// Opens the files of another journal with one of them changed; the file must stay as it is when that is refused.
-fn opened_with(
-    right: &Path,
-    name: &str,
-    bytes: &[u8],
-) -> Outcome<Result<(Trust, Vec<Note>, Option<Kept>), OpenError>> {
+fn opened_with(right: &Path, name: &str, bytes: &[u8]) -> Outcome<Result<Found, OpenError>> {
     let folder = place()?;
     for file in ["journal", "mark"] {
         fs::copy(right.join(file), folder.path().join(file))?;

@@ -18,12 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 ///
 /// # Errors
 /// When it cannot be started, hangs, or fails for good.
-pub fn run(
-    child: &str,
-    error: &str,
-    root: &Path,
-    numbers: RangeInclusive<u64>,
-) -> Traced<usize> {
+pub fn run(child: &str, error: &str, root: &Path, numbers: RangeInclusive<u64>) -> Traced<usize> {
     let mut child = Command::new("strace")
         .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync,fdatasync,ftruncate,rename", "-e"])
         .arg(format!("inject={error}"))

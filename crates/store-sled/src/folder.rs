@@ -251,11 +251,7 @@ fn making(found: &[u8]) -> Option<Making> {
         Some(Making::Made)
     } else if is(text_made(SCHEMA_BEFORE)) {
         Some(Making::MadeBefore(SCHEMA_BEFORE))
-    } else if [SCHEMA, SCHEMA_BEFORE]
-        .map(|schema| text_being_made(schema))
-        .into_iter()
-        .any(is)
-    {
+    } else if [SCHEMA, SCHEMA_BEFORE].map(text_being_made).into_iter().any(is) {
         Some(Making::BeingMade)
     } else {
         None
