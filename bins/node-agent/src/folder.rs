@@ -3,6 +3,7 @@
 //! ```text
 //! store/       what the machine was declared
 //! builds/      installed builds
+//! data/        what instances keep, MODULE/INSTANCE
 //! output/      what programs wrote, MODULE/INSTANCE/RESOURCE.log
 //! shims/       what runs: a folder for each process
 //! set-aside/   what was found damaged

@@ -18,6 +18,7 @@ use wire::{BootId, Trouble};
 
 use crate::aside;
 use crate::bounds::Bounds;
+use crate::data;
 use crate::engine::{self, Found, OsProcess, ShimError};
 use crate::entry::{self, Keepsake};
 use crate::install::{self, Builds};
@@ -117,6 +118,11 @@ impl OsHost {
         obstacles::look(spec, &folder, self.path(), &self.inner.config.bounds)
     }
 
+    /// Where an instance's own data lie.
+    fn data(&self, spec: &ProcessSpec) -> PathBuf {
+        data::folder(&self.inner.config.root, &spec.module, &spec.instance)
+    }
+
     /// Makes the errand of a workload that listens on `port`.
     async fn errand(&self, spec: &ProcessSpec, user: Option<User>, port: u16) -> Errand {
         let output = self.inner.config.root.join("output");
@@ -127,8 +133,12 @@ impl OsHost {
         let mut environment = BTreeMap::from([("PATH".to_owned(), self.path().to_owned())]);
         environment.extend(spec.environment.clone());
         environment.insert("PORT".to_owned(), port.to_string());
+        let data = self.data(spec).display().to_string();
+        let command = with_port(&spec.command, port);
+        let command = command.iter().map(|word| word.replace("${DATA_DIR}", &data)).collect();
+        environment.insert("DATA_DIR".to_owned(), data);
         Errand {
-            command: with_port(&spec.command, port),
+            command,
             environment,
             folder: self.build_folder(&spec.module, &spec.build),
             user,
@@ -195,6 +205,7 @@ impl Host for OsHost {
         let (host, asked) = (self.clone(), spec.clone());
         let looked = spawn_blocking(move || {
             let user = host.look(&asked)?;
+            data::make(&host.data(&asked), user).map_err(failed("making its data folder"))?;
             let address = match asked.listen {
                 Some(address) => check_port(address, &[]).map(|()| address),
                 None => free_address().map_err(failed("finding a free port")),

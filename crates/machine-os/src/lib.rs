@@ -19,6 +19,7 @@
 mod aside;
 mod bounds;
 mod check;
+mod data;
 mod disk;
 mod engine;
 mod entry;
