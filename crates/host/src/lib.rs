@@ -8,5 +8,5 @@ mod port;
 mod process;
 pub mod simulated;
 
-pub use port::{AdoptError, Bundle, Clock, Host, InstallError};
+pub use port::{AdoptError, Bundle, Clock, Host, InstallError, RouteError};
 pub use process::{Adopted, CheckFailed, Exit, Notify, Process, ProcessSpec, StartError};

@@ -1,14 +1,16 @@
 //! The port: what one machine can be told to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use inventory::{Artifact, ArtifactName};
 use names::{BuildId, Digest, ModuleName};
 use thiserror::Error;
+use wire::route::Table;
 use wire::{BootId, Trouble};
 
 use crate::process::{Adopted, Process, ProcessSpec, StartError};
@@ -54,6 +56,17 @@ pub trait Host: Clone + Send + Sync + 'static {
         ours: &[Self::Process],
     ) -> impl Future<Output = Result<(), StartError>> + Send;
 
+    /// Makes the machine's public addresses lead where the table says, and nowhere else: in effect for every new connection
+    /// when this returns. It says of each address that is not as the table says why, in words.
+    fn route(
+        &self,
+        table: &Table,
+    ) -> impl Future<Output = Result<BTreeMap<SocketAddr, String>, RouteError>> + Send;
+
+    /// Waits until nothing that was forwarded to a process's address goes on any more, for at most `limit`: then what is
+    /// left is cut. Where nothing was forwarded it returns at once.
+    fn drained(&self, address: SocketAddr, limit: Duration) -> impl Future<Output = ()> + Send;
+
     /// Starts a process of a build that is installed.
     fn start(
         &self,
@@ -80,6 +93,17 @@ pub struct Bundle {
     /// What it consists of. A name that ends in `.tar` or `.tar.gz` is unpacked into the build's folder, any other is
     /// placed there as an executable file.
     pub artifacts: Vec<Artifact>,
+}
+
+/// Why no public address can be led anywhere. What was in effect goes on.
+#[derive(Debug, Error)]
+#[error("the public addresses cannot be led anywhere: {what}")]
+pub struct RouteError {
+    /// What was being done.
+    pub what: String,
+    /// How it failed.
+    #[source]
+    pub source: Box<dyn StdError + Send + Sync>,
 }
 
 /// Why it is not known what runs here.

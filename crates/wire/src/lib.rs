@@ -11,6 +11,7 @@ mod declare;
 mod envelope;
 mod event;
 mod report;
+pub mod route;
 mod statement;
 pub mod subject;
 mod trouble;

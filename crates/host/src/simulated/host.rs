@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use inventory::ArtifactName;
 use names::{BuildId, ModuleName};
 use tokio::sync::watch;
+use wire::route::Table;
 use wire::{BootId, ProcessIdentity, Trouble};
 
-use crate::port::{AdoptError, Bundle, Clock, Host, InstallError};
+use crate::port::{AdoptError, Bundle, Clock, Host, InstallError, RouteError};
 use crate::process::{Adopted, Exit, ProcessSpec, StartError};
 use crate::simulated::process::SimProcess;
 use crate::simulated::script::{BuildScript, Install, Life, Obstacle, Start};
@@ -36,6 +37,7 @@ impl SimHost {
             strangers: Default::default(),
             troubles: Default::default(),
             removal: Duration::ZERO,
+            routes: Table::default(),
             processes: Default::default(),
             next_port: FIRST_PORT,
         });
@@ -85,6 +87,12 @@ impl SimHost {
         self.world.send_modify(|world| world.removal = span);
     }
 
+    /// Where the public addresses lead.
+    #[must_use]
+    pub fn routes(&self) -> Table {
+        self.world.borrow().routes.clone()
+    }
+
     /// Ends a process now, as somebody outside would.
     pub fn kill(&self, identity: &ProcessIdentity, exit: Exit) {
         self.world.send_modify(|world| world.end(identity.pid, world.now, exit));
@@ -127,6 +135,20 @@ impl Host for SimHost {
         let wall = world.wall_at_boot.checked_add_signed(since_boot).unwrap_or_default();
         Clock { monotonic: world.now, wall }
     }
+
+    async fn route(&self, table: &Table) -> Result<BTreeMap<SocketAddr, String>, RouteError> {
+        let faults = |world: &World| {
+            let addresses = table.0.keys();
+            addresses.filter_map(|one| Some((*one, world.holder(*one, &[])?))).collect()
+        };
+        let faults: BTreeMap<SocketAddr, String> = faults(&self.world.borrow());
+        let led = table.0.iter().filter(|(address, _)| !faults.contains_key(address));
+        let led = Table(led.map(|(address, to)| (*address, to.clone())).collect());
+        self.world.send_modify(|world| world.routes = led);
+        Ok(faults)
+    }
+
+    async fn drained(&self, _: SocketAddr, _: Duration) {}
 
     async fn adopt(&self) -> Result<Vec<Adopted<SimProcess>>, AdoptError> {
         let adopted = |started: &Started| {

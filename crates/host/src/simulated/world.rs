@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use names::{BuildId, ModuleName};
+use wire::route::Table;
 use wire::{BootId, ProcessIdentity, Trouble};
 
 use crate::process::{Exit, ProcessSpec};
@@ -25,6 +26,8 @@ pub(super) struct World {
     pub(super) troubles: Vec<Trouble>,
     /// How long the removal of builds takes.
     pub(super) removal: Duration,
+    /// Where the public addresses lead.
+    pub(super) routes: Table,
     /// Every process ever started, by its number.
     pub(super) processes: BTreeMap<u32, Entry>,
     pub(super) next_port: u16,
