@@ -108,6 +108,7 @@ const CRATES: &[Crate] = &[
         Library::Std,
         &[
             "names",
+            "failure-book",
             "inventory",
             "toml-fields",
             "wire",
