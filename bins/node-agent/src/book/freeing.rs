@@ -48,6 +48,12 @@ pub(super) async fn free(folder: &Folder, free: &Free, output: &Output) -> Resul
             format!("nothing in the failure book holds {}", harmless(&free.instance.to_string()))
         });
     };
+    if !meant.is_known(&book.kept()) {
+        output.status(&format!(
+            "note: no instance {} has run here, and the book does not name it; is the name right?",
+            harmless(&free.instance.to_string())
+        ));
+    }
     let held = held(&book, &app, &free.instance.host);
     let mut answer = Answer::of(Some(&app), free, held);
     write_down(folder, &answer, &book, free, output)?;
@@ -115,7 +121,7 @@ impl Meant<'_> {
         match (&holding[..], &meant[..]) {
             ([app], _) => Ok(Some((*app).clone())),
             ([], [_, ..]) => Ok(None),
-            ([], []) if self.ran_here() => Ok(None),
+            ([], []) if self.has_run() => Ok(None),
             ([], []) => Err(self.unknown(&apps)),
             (several, _) => {
                 let instance = harmless(self.free.instance.host.as_str());
@@ -150,11 +156,19 @@ impl Meant<'_> {
         blocks || kept.markers().any(|(on, marker)| on == host && marker.build.is_of(app))
     }
 
-    fn ran_here(&self) -> bool {
+    /// Whether an instance of this name has run here.
+    fn has_run(&self) -> bool {
         match &self.free.instance.module {
             Some(module) => self.ran_of.contains(module),
             None => !self.ran_of.is_empty(),
         }
+    }
+
+    /// Whether it has run here, or the book names it, for any app.
+    fn is_known(&self, kept: &Kept) -> bool {
+        let named = kept.records().map(|record| record.build.app());
+        let mut named = named.chain(kept.markers().map(|(_, marker)| marker.build.app()));
+        self.has_run() || named.any(|app| names(kept, &app, &self.free.instance.host))
     }
 
     fn unknown(&self, apps: &BTreeSet<App>) -> Failure {

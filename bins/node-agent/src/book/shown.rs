@@ -1,6 +1,9 @@
 //! The book for people and for programs: what is in it, each with what it means.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use chrono::{DateTime, Utc};
 use failure_book::{App, BookId, Build, Generation, Host, Intent, Kept, Marker, Record};
@@ -158,7 +161,8 @@ pub(super) fn text(shown: &Shown<'_>, now: DateTime<Utc>, paint: Paint) -> Strin
     if !shown.intents.is_empty() {
         parts.push(intents(shown, now, paint));
     }
-    if !shown.generations.is_empty() {
+    // No grant names what is only a document.
+    if shown.folder.is_some() && !shown.generations.is_empty() {
         parts.push(generations(shown, paint));
     }
     parts.extend(freed(&shown.freed, now, paint));
@@ -180,13 +184,16 @@ fn heading(shown: &Shown<'_>, paint: Paint) -> String {
     if let Some(folder) = &shown.folder {
         field("book", plain(folder.display().to_string()));
     }
-    match (shown.book, shown.kept) {
-        (Some(id), _) => field("id", Line::default().and(Tone::Strong, id)),
-        (None, Some(_)) => {
-            field("id", plain("none that counts: an import gives it a new one".to_owned()));
-        }
-        (None, None) => field("id", plain("none: there is no failure book here yet".to_owned())),
-    }
+    let id = |id: BookId| Line::default().and(Tone::Strong, id);
+    field(
+        "id",
+        match (shown.book, &shown.folder, shown.kept) {
+            (Some(book), Some(_), _) => id(book),
+            (Some(book), None, _) => id(book).and(Tone::Plain, "; an import gives it another"),
+            (None, _, Some(_)) => plain("none that counts; an import gives it one".to_owned()),
+            (None, _, None) => plain("none: there is no failure book here yet".to_owned()),
+        },
+    );
     let holds = if shown.is_empty() {
         Line::default().and(Tone::Good, "nothing: nothing that failed here restricts anything")
     } else {
@@ -305,7 +312,7 @@ fn freed(newest: &Newest, now: DateTime<Utc>, paint: Paint) -> Option<String> {
             Some(user) => format!("{user} (user {uid})"),
             None => format!("user {uid}"),
         };
-        let held = held.blocked.iter().chain(&held.marker);
+        let held: BTreeSet<&String> = held.blocked.iter().chain(&held.marker).collect();
         table.row([
             Cell::new(Tone::Strong, format!("{}/{instance}", of_account(account, module))),
             when(Some(*at), now),
@@ -321,5 +328,136 @@ fn freed(newest: &Newest, now: DateTime<Utc>, paint: Paint) -> Option<String> {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),
         (Some(table), Some(trouble)) => Some(format!("{table}\n{trouble}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = r#"{
+        "schema": 3, "seq": 9, "durable_epochs": true, "book": "00112233445566778899aabbccddeeff",
+        "records": [{
+            "account": "default", "app": "blog", "build": "b1", "host": "blog-1", "cause": "release", "mode": "hold",
+            "reason": "it exited\u001b[2J\nwith 3", "at": "2026-03-01T00:00:06.5Z",
+            "held_down": ["blog-1", "blog-2"], "retried": ["blog-2"]
+        }, {
+            "account": "ac", "app": "shop", "build": "b7", "host": "till-1", "cause": "release", "mode": "overlap"
+        }],
+        "hold_ran": {"blog-4": {
+            "account": "default", "app": "blog", "build": "b1", "exec": "a3", "seq": 4, "at": "2026-03-01T00:00:04Z"
+        }},
+        "intents": {"blog-5": {
+            "account": "default", "app": "blog", "build": "b2", "mode": "hold", "id": "w7", "start": "2026-03-01T00:00:05Z"
+        }},
+        "gens": {"default/blog": 8, "ac/shop": 9}
+    }"#;
+
+    fn now() -> DateTime<Utc> {
+        "2026-03-01T02:00:06Z".parse().unwrap()
+    }
+
+    fn freed() -> Newest {
+        let held = freed_from(&["b1"], Some("b1"));
+        let line = Freed {
+            at: now(),
+            uid: 0,
+            sudo_user: Some("anna".to_owned()),
+            account: "default".to_owned(),
+            module: "blog".to_owned(),
+            instance: "blog-2".to_owned(),
+            reason: "the disk\nwas full".to_owned(),
+            book: BookId::from_random([1; 16]),
+            held,
+        };
+        let trouble = "1 of the newest lines cannot be read".to_owned();
+        Newest { told: vec![line], trouble: Some(trouble) }
+    }
+
+    fn freed_from(blocked: &[&str], marker: Option<&str>) -> super::super::freed::Held {
+        super::super::freed::Held {
+            blocked: blocked.iter().map(|build| (*build).to_owned()).collect(),
+            held_down: Vec::new(),
+            marker: marker.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn everything_in_a_book_is_told_with_what_it_means() {
+        let found = Found {
+            kept: Some(Kept::from_document(DOCUMENT.as_bytes()).unwrap()),
+            doubts: vec!["its mark was missing".to_owned()],
+        };
+        let folder = Folder::at(std::path::Path::new("/data"));
+        let shown = Shown::new(&folder, &found, Held::ByNobody, freed());
+        let expected = "\
+book    /data/book
+id      00112233445566778899aabbccddeeff
+holds   2 failure records, 1 marker, 1 intent
+doubt   its newest changes may be missing: its mark was missing; whoever changes it next gives it a new identity
+
+failed here; no instance of the module is moved onto it but those that served it already:
+MODULE   BUILD  FAILED ON  WHEN                               MODE     MEANS                                                REASON
+blog     b1     blog-1     2026-03-01 00:00:06 UTC (1 h ago)  hold     blocks every instance but blog-2; holds blog-1 down  it exited [2J with 3
+ac/shop  b7     till-1     -                                  overlap  blocks every instance                                release
+
+ran as the only owner of its data, and neither passed nor failed:
+INSTANCE  MODULE  BUILD  EXECUTION  STARTED                            MEANS
+blog-4    blog    b1     a3         2026-03-01 00:00:04 UTC (2 h ago)  nothing falls back on blog-4 by itself
+
+was begun, and has no outcome yet:
+INSTANCE  MODULE  BUILD  EXECUTION  MODE  STARTED                            MEANS
+blog-5    blog    b2     w7         hold  2026-03-01 00:00:05 UTC (2 h ago)  has no outcome; the next who opens the book makes a failure of it, and holds the instance down
+
+a retry grant has to name this generation, and the book:
+MODULE   GENERATION
+ac/shop  9
+blog     8
+
+freed by hand, the newest last:
+INSTANCE     WHEN                           BY             HELD BY  REASON
+blog/blog-2  2026-03-01 02:00:06 UTC (now)  anna (user 0)  b1       the disk was full
+1 of the newest lines cannot be read
+
+to free one instance by hand: node-agent book free MODULE/INSTANCE --reason WHY";
+        assert_eq!(text(&shown, now(), Paint::Plain), expected);
+    }
+
+    #[test]
+    fn a_running_engine_has_its_intents_under_way() {
+        let kept = Some(Kept::from_document(DOCUMENT.as_bytes()).unwrap());
+        let found = Found { kept, doubts: Vec::new() };
+        let folder = Folder::at(std::path::Path::new("/data"));
+        let shown = Shown::new(&folder, &found, Held::By(Some(7)), Newest::default());
+        let told = text(&shown, now(), Paint::Plain);
+        assert!(told.contains("engine  runs as process 7: only it changes the book"), "{told}");
+        assert!(told.contains("is being tried; when the engine ends"), "{told}");
+    }
+
+    #[test]
+    fn no_book_and_an_empty_one_are_told_apart() {
+        let folder = Folder::at(std::path::Path::new("/data"));
+        let told = |kept| {
+            let found = Found { kept, doubts: Vec::new() };
+            let shown = Shown::new(&folder, &found, Held::ByNobody, Newest::default());
+            text(&shown, now(), Paint::Plain)
+        };
+        let nothing = "holds   nothing: nothing that failed here restricts anything";
+        let none = "book    /data/book\nid      none: there is no failure book here yet\n";
+        assert_eq!(told(None), format!("{none}{nothing}"));
+        let empty =
+            r#"{"schema": 3, "durable_epochs": true, "book": "00112233445566778899aabbccddeeff"}"#;
+        let empty = Kept::from_document(empty.as_bytes()).unwrap();
+        let is_there = "book    /data/book\nid      00112233445566778899aabbccddeeff\n";
+        assert_eq!(told(Some(empty)), format!("{is_there}{nothing}"));
+    }
+
+    #[test]
+    fn a_document_is_told_as_what_an_import_makes_of_it() {
+        let kept = Kept::from_document(DOCUMENT.as_bytes()).unwrap();
+        let told = text(&Shown::of_document(&kept), now(), Paint::Plain);
+        let id = "id      00112233445566778899aabbccddeeff; an import gives it another\n";
+        assert!(told.starts_with(id), "{told}");
+        assert!(!told.contains("grant") && !told.contains("book free"), "{told}");
     }
 }
