@@ -107,6 +107,7 @@ async fn rotate_identity(folder: &Folder, output: &Output) -> Result<(), Failure
 
 /// Takes the folder as an engine does. Refused beside one, with what to do.
 async fn lock(folder: &Folder) -> Result<FolderLock, Failure> {
+    keeping::is_a_folder(folder)?;
     folder.lock().await.map_err(|failure| match failure.kind {
         FailureKind::Refused => {
             let holder =

@@ -67,6 +67,23 @@ fn three_schemas_are_read_and_the_third_is_written() -> Outcome {
 }
 
 #[test]
+fn what_is_kept_can_be_looked_at_as_it_is() -> Outcome {
+    let kept = Kept::from_document(full(3).as_bytes())?;
+    assert_eq!(kept.id(), Some(OLD.parse()?));
+    assert_eq!(Kept::from_document(full(2).as_bytes())?.id(), None);
+    let records: Vec<_> = kept.records().map(|record| record.build.to_string()).collect();
+    assert_eq!(records, ["ac/web/b1"]);
+    let marked: Vec<_> = kept.markers().map(|(host, _)| host.as_str()).collect();
+    assert_eq!(marked, ["h4"]);
+    let begun: Vec<_> =
+        kept.intents().map(|(host, intent)| (host.as_str(), intent.id.as_str())).collect();
+    assert_eq!(begun, [("h5", "w7")], "an intent is no failure as long as nobody opens the book");
+    let generations: Vec<_> = kept.generations().map(|(app, kept)| (app.as_str(), kept)).collect();
+    assert_eq!(generations, [("ac/web", Generation::new(8))]);
+    Ok(())
+}
+
+#[test]
 fn what_is_refused_says_what_and_where() {
     let cases = [
         ("", "EOF while parsing"),

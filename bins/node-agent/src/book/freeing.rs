@@ -18,6 +18,7 @@ use super::{
     freed::{self, Freed, Held},
     keeping::{self, Opened},
     reconciled_text,
+    shown::of_account,
 };
 use crate::{clock, command_line::Free, folder::Folder};
 
@@ -180,9 +181,10 @@ impl Meant<'_> {
         if apps.is_empty() {
             return failure.hint("the book is empty: it holds nothing");
         }
+        let modules = apps.iter().map(parts).map(|(account, module)| of_account(account, module));
         failure.hint(format!(
-            "it holds something against instances of {}: name one of those as MODULE/INSTANCE",
-            harmless(&list(apps))
+            "it holds something against instances of {}: name one as MODULE/INSTANCE",
+            harmless(&list(modules))
         ))
     }
 }

@@ -202,7 +202,7 @@ fn doubts(notes: &[Note]) -> Vec<String> {
 }
 
 /// Where there is no engine's folder, there is not even a place for a book.
-fn is_a_folder(folder: &Folder) -> Result<(), Failure> {
+pub(super) fn is_a_folder(folder: &Folder) -> Result<(), Failure> {
     let path = folder.path().display();
     match fs::metadata(folder.path()) {
         Ok(found) if found.is_dir() => Ok(()),

@@ -220,13 +220,13 @@ fn heading(shown: &Shown<'_>, paint: Paint) -> String {
     lines.join("\n")
 }
 
-/// The module of a build, with its account where that is not the usual one.
 fn module(build: &Build) -> String {
     of_account(build.account(), build.app_name())
 }
 
-fn of_account(account: &str, module: &str) -> String {
-    if account == "default" { module.to_owned() } else { format!("{account}/{module}") }
+/// A module, with its account where that is not the usual one.
+pub(super) fn of_account(account: &str, module: &str) -> String {
+    if account == "default" { module.to_owned() } else { format!("{module} (account {account})") }
 }
 
 fn when(at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Cell {
@@ -305,7 +305,7 @@ fn of_app(app: &App) -> Cell {
 
 fn freed(newest: &Newest, now: DateTime<Utc>, paint: Paint) -> Option<String> {
     let Newest { told, trouble } = newest;
-    let mut table = Table::new(["INSTANCE", "WHEN", "BY", "HELD BY", "REASON"]);
+    let mut table = Table::new(["INSTANCE", "MODULE", "WHEN", "BY", "HELD BY", "REASON"]);
     for freed in told {
         let Freed { at, uid, sudo_user, account, module, instance, reason, held, .. } = freed;
         let by = match sudo_user {
@@ -314,7 +314,8 @@ fn freed(newest: &Newest, now: DateTime<Utc>, paint: Paint) -> Option<String> {
         };
         let held: BTreeSet<&String> = held.blocked.iter().chain(&held.marker).collect();
         table.row([
-            Cell::new(Tone::Strong, format!("{}/{instance}", of_account(account, module))),
+            Cell::new(Tone::Strong, instance),
+            Cell::plain(of_account(account, module)),
             when(Some(*at), now),
             Cell::plain(by),
             Cell::plain(one_line(&list(held))),
@@ -397,9 +398,9 @@ holds   2 failure records, 1 marker, 1 intent
 doubt   its newest changes may be missing: its mark was missing; whoever changes it next gives it a new identity
 
 failed here; no instance of the module is moved onto it but those that served it already:
-MODULE   BUILD  FAILED ON  WHEN                               MODE     MEANS                                                REASON
-blog     b1     blog-1     2026-03-01 00:00:06 UTC (1 h ago)  hold     blocks every instance but blog-2; holds blog-1 down  it exited [2J with 3
-ac/shop  b7     till-1     -                                  overlap  blocks every instance                                release
+MODULE             BUILD  FAILED ON  WHEN                               MODE     MEANS                                                REASON
+blog               b1     blog-1     2026-03-01 00:00:06 UTC (1 h ago)  hold     blocks every instance but blog-2; holds blog-1 down  it exited [2J with 3
+shop (account ac)  b7     till-1     -                                  overlap  blocks every instance                                release
 
 ran as the only owner of its data, and neither passed nor failed:
 INSTANCE  MODULE  BUILD  EXECUTION  STARTED                            MEANS
@@ -410,13 +411,13 @@ INSTANCE  MODULE  BUILD  EXECUTION  MODE  STARTED                            MEA
 blog-5    blog    b2     w7         hold  2026-03-01 00:00:05 UTC (2 h ago)  has no outcome; the next who opens the book makes a failure of it, and holds the instance down
 
 a retry grant has to name this generation, and the book:
-MODULE   GENERATION
-ac/shop  9
-blog     8
+MODULE             GENERATION
+shop (account ac)  9
+blog               8
 
 freed by hand, the newest last:
-INSTANCE     WHEN                           BY             HELD BY  REASON
-blog/blog-2  2026-03-01 02:00:06 UTC (now)  anna (user 0)  b1       the disk was full
+INSTANCE  MODULE  WHEN                           BY             HELD BY  REASON
+blog-2    blog    2026-03-01 02:00:06 UTC (now)  anna (user 0)  b1       the disk was full
 1 of the newest lines cannot be read
 
 to free one instance by hand: node-agent book free MODULE/INSTANCE --reason WHY";

@@ -55,7 +55,9 @@ fn an_instance_is_freed_of_exactly_what_holds_it_and_that_is_written_down() -> O
     assert_eq!(line["book"], *id);
     let of = json!({"blocked": ["b1", "b2"], "held_down": ["b1"], "marker": "b2"});
     assert_eq!(line["held"], of);
-    machine.ask(&["book", "show"])?.ended(0, &["freed by hand", "blog/blog-1", "the disk was full"])
+    machine
+        .ask(&["book", "show"])?
+        .ended(0, &["freed by hand", "blog-1    blog  ", "the disk was full"])
 }
 
 #[test]
@@ -76,7 +78,7 @@ fn who_is_not_known_is_not_freed_by_a_guess() -> Outcome {
     let before = bytes(machine.dir())?;
     free(&machine, &["blgo-1"])?.failed(
         1,
-        &["says nothing of an instance `blgo-1`", "against instances of ac/shop, default/blog"],
+        &["says nothing of an instance `blgo-1`", "against instances of shop (account ac), blog"],
     )?;
     free(&machine, &["blog/till-1", "--account", "ac"])?.failed(1, &["says nothing of"])?;
     for usage in [&["blog-1", "--reason", " "][..], &["blog-1"], &["a/b/c", "--reason", "why"]] {
@@ -144,7 +146,7 @@ fn no_damage_to_what_was_written_down_keeps_anybody_from_freeing() -> Outcome {
     );
     machine
         .ask(&["book", "show"])?
-        .ended(0, &["blog/blog-1", "2 of the newest lines of", "cannot be read"])?;
+        .ended(0, &["blog-1    blog  ", "2 of the newest lines of", "cannot be read"])?;
 
     fs::remove_file(&file)?;
     fs::create_dir(&file)?;

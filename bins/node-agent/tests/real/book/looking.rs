@@ -10,9 +10,12 @@ use crate::machine::{Machine, Outcome};
 #[test]
 fn no_folder_no_book_and_a_book_are_told_apart() -> Outcome {
     let machine = Machine::new()?;
-    machine
-        .ask(&["book", "show"])?
-        .failed(1, &["there is no engine's folder at", "hint: name it"])?;
+    for command in
+        [&["show"][..], &["export"], &["rotate-identity"], &["free", "blog-1", "--reason", "why"]]
+    {
+        let refused = machine.ask(&[&["book"], command].concat())?;
+        refused.failed(1, &["there is no engine's folder at", "hint: name it: --dir PATH"])?;
+    }
     fs::create_dir(machine.dir())?;
     machine
         .ask(&["book", "show"])?
@@ -35,10 +38,10 @@ fn a_book_is_shown_with_what_it_means_and_harms_no_terminal() -> Outcome {
         0,
         &[
             "holds   3 failure records, 1 marker, 0 intents",
-            "blog     b1     blog-1",
+            "blog               b1     blog-1",
             "blocks every instance but blog-3; holds blog-1 down",
             "it exited [2J with 3",
-            "ac/shop  b7     till-1",
+            "shop (account ac)  b7     till-1",
             "nothing falls back on blog-1 by itself",
             "a retry grant has to name this generation",
             "node-agent book free",
