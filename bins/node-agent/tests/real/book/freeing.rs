@@ -116,6 +116,21 @@ fn of_several_that_could_be_meant_none_is_freed() -> Outcome {
 }
 
 #[test]
+fn the_marker_of_another_module_stays() -> Outcome {
+    let machine = machine_with(
+        r#"{"schema": 3,
+            "records": [{"account": "default", "app": "blog", "build": "b1", "host": "one", "mode": "hold"}],
+            "hold_ran": {"one": {"account": "default", "app": "shop", "build": "b7", "seq": 1}}}"#,
+    )?;
+    let before = held(&machine)?;
+    let freed = free(&machine, &["blog/one"])?;
+    freed.ended(0, &["onto build b1 again"])?;
+    assert!(!freed.stdout.contains("marker"), "{}", freed.stdout);
+    assert_eq!(held(&machine)?["hold_ran"], before["hold_ran"]);
+    free(&machine, &["one"])?.ended(0, &["freed shop/one", "its marker is gone"])
+}
+
+#[test]
 fn an_execution_without_an_outcome_is_freed_too() -> Outcome {
     let machine = Machine::new()?;
     begin(&machine, "blog-1", "b1")?;
