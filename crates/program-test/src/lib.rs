@@ -2,8 +2,10 @@
 //! waited for with a deadline, and when it does not come, what was seen last is told.
 
 mod disk;
+pub mod faulty;
 mod finished;
 mod spoken;
+pub mod trace;
 
 use std::{
     error::Error,

@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::damage::without_panic;
-use crate::folder::{Folder, Keeps};
+use crate::folder::Folder;
 use crate::note::Note;
 use crate::open::OpenError;
 use crate::room::Room;
@@ -32,16 +32,12 @@ enum State {
 }
 
 impl Engine {
-    pub(crate) fn open(options: Options, keeps: Keeps) -> Result<(Self, Vec<Note>), OpenError> {
+    pub(crate) fn open(options: Options) -> Result<(Self, Vec<Note>), OpenError> {
         let Options { folder, room } = options;
-        let folder = Folder::take(&folder, keeps)?;
+        let folder = Folder::take(&folder)?;
         let (session, notes) = Session::open(&folder)?;
         let place = Place { folder, room };
         Ok((Self { place, state: State::Sound(session) }, notes))
-    }
-
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
     }
 
     /// Answers a call, from what is on the disk.

@@ -1,7 +1,7 @@
 //! What a store must hold, by its schema and its mark.
 
 use crate::damage::{Damage, Unsound};
-use crate::folder::{Keeps, Making};
+use crate::folder::Making;
 use crate::mark::Marked;
 use crate::record;
 use crate::standing::{self, Standing, Sums};
@@ -9,7 +9,6 @@ use crate::standing::{self, Standing, Sums};
 /// What is known of a store before it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expected {
-    pub(crate) keeps: Keeps,
     pub(crate) making: Making,
     pub(crate) marked: Marked,
 }
@@ -27,20 +26,15 @@ impl Expected {
             return Err(Damage::Empty.into());
         }
         let found = standing::of(db, sums)?;
-        match (self.marked, self.keeps) {
-            (Marked::At(written), _) if found.revision < written.revision => {
+        match self.marked {
+            Marked::At(written) if found.revision < written.revision => {
                 let (found, written) = (found.revision, written.revision);
                 Err(Damage::Behind { found, written }.into())
             }
-            (Marked::At(written), _) if found.revision == written.revision && found != written => {
+            Marked::At(written) if found.revision == written.revision && found != written => {
                 Err(Damage::Sum.into())
             }
-            // Nothing can tell whether there never was a commit. An empty book would let a build that failed start
-            // again, so this is for a person to decide.
-            (Marked::Missing | Marked::Damaged, Keeps::FailureBook) if found.revision == 0 => {
-                Err(Damage::Empty.into())
-            }
-            (Marked::At(_) | Marked::Missing | Marked::Damaged, _) => Ok(found),
+            Marked::At(_) | Marked::Missing | Marked::Damaged => Ok(found),
         }
     }
 }

@@ -28,6 +28,9 @@ pub const SCHEMA: u32 = 2;
 /// The layout before it: without checksums of documents, sums and the mark. It is read, and brought to the present one.
 const SCHEMA_BEFORE: u32 = 1;
 
+/// What the schema file begins with.
+const NAME: &str = "bellwether store";
+
 /// Stands in the schema file until the first commit of an empty store has landed.
 const BEING_MADE: &str = "being made";
 
@@ -35,24 +38,6 @@ const BEING_MADE: &str = "being made";
 /// holds is gone by then.
 pub(crate) const LOCK_TRIES: u32 = 40;
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);
-
-/// What a store is for. One is never opened as another, in which it would have nothing to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeps {
-    /// The documents of a controller or an agent.
-    Documents,
-    /// The rows of a machine's failure book.
-    FailureBook,
-}
-
-impl Keeps {
-    fn schema_name(self) -> &'static str {
-        match self {
-            Self::Documents => "bellwether store",
-            Self::FailureBook => "bellwether failure book",
-        }
-    }
-}
 
 /// Whether there should be anything in the store. A made store that sled finds empty has lost its file, and
 /// must never be taken for a new one.
@@ -68,13 +53,12 @@ pub(crate) enum Making {
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
-    keeps: Keeps,
     _lock: File,
 }
 
 impl Folder {
     /// Makes the folder if it is not there, and takes it for this process.
-    pub(crate) fn take(root: &Path, keeps: Keeps) -> Result<Self, OpenError> {
+    pub(crate) fn take(root: &Path) -> Result<Self, OpenError> {
         let at = |path: &Path| {
             let path = path.to_owned();
             move |error| OpenError::of_io(path, error)
@@ -85,15 +69,11 @@ impl Folder {
         if !lock_patiently(&lock).map_err(at(&path))? {
             return Err(OpenError::InUse { folder: root.to_owned() });
         }
-        Ok(Self { root: root.to_owned(), keeps, _lock: lock })
+        Ok(Self { root: root.to_owned(), _lock: lock })
     }
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
-    }
-
-    pub(crate) fn keeps(&self) -> Keeps {
-        self.keeps
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -109,11 +89,11 @@ impl Folder {
         let path = self.root.join("schema");
         let refuse = |found: &str| {
             let found = found.trim().chars().take(80).collect();
-            let known = text_made(self.keeps, SCHEMA).trim().to_owned();
+            let known = text_made(SCHEMA).trim().to_owned();
             Err(OpenError::Schema { file: path.clone(), found, known })
         };
         match fs::read(&path) {
-            Ok(found) => match making(self.keeps, &found) {
+            Ok(found) => match making(&found) {
                 Some(making) => Ok(making),
                 None => refuse(&String::from_utf8_lossy(&found)),
             },
@@ -122,7 +102,7 @@ impl Folder {
                 refuse("no such file, beside others of a store")
             }
             Err(_) => {
-                self.write_schema(&text_being_made(self.keeps, SCHEMA))?;
+                self.write_schema(&text_being_made(SCHEMA))?;
                 Ok(Making::BeingMade)
             }
         }
@@ -130,7 +110,7 @@ impl Folder {
 
     /// Says that the store was made, in the present schema.
     pub(crate) fn say_made(&self) -> Result<(), OpenError> {
-        self.write_schema(&text_made(self.keeps, SCHEMA))
+        self.write_schema(&text_made(SCHEMA))
     }
 
     /// Writes the schema file anew. Renamed into place, so that a crash leaves no half of it to be refused.
@@ -256,26 +236,22 @@ impl Folder {
     }
 }
 
-fn text_made(keeps: Keeps, schema: u32) -> String {
-    format!("{} {schema}\n", keeps.schema_name())
+fn text_made(schema: u32) -> String {
+    format!("{NAME} {schema}\n")
 }
 
-fn text_being_made(keeps: Keeps, schema: u32) -> String {
-    format!("{} {schema}, {BEING_MADE}\n", keeps.schema_name())
+fn text_being_made(schema: u32) -> String {
+    format!("{NAME} {schema}, {BEING_MADE}\n")
 }
 
 /// What the schema's file says, if this build knows it.
-fn making(keeps: Keeps, found: &[u8]) -> Option<Making> {
+fn making(found: &[u8]) -> Option<Making> {
     let is = |text: String| found == text.as_bytes();
-    if is(text_made(keeps, SCHEMA)) {
+    if is(text_made(SCHEMA)) {
         Some(Making::Made)
-    } else if is(text_made(keeps, SCHEMA_BEFORE)) {
+    } else if is(text_made(SCHEMA_BEFORE)) {
         Some(Making::MadeBefore(SCHEMA_BEFORE))
-    } else if [SCHEMA, SCHEMA_BEFORE]
-        .map(|schema| text_being_made(keeps, schema))
-        .into_iter()
-        .any(is)
-    {
+    } else if [SCHEMA, SCHEMA_BEFORE].map(text_being_made).into_iter().any(is) {
         Some(Making::BeingMade)
     } else {
         None

@@ -1,4 +1,4 @@
-//! The store on disk, with sled; and over the same engine [`SledJournal`], where a machine's failure book is kept.
+//! The store on disk, with sled.
 //!
 //! # What sled leaves to us
 //!
@@ -49,7 +49,6 @@ mod expected;
 mod fingerprint;
 mod flush;
 mod folder;
-mod journal;
 mod mark;
 mod note;
 mod open;
@@ -68,7 +67,6 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use crate::damage::Damage;
 pub use crate::folder::SCHEMA;
-pub use crate::journal::{JournalError, OpenedJournal, SledJournal};
 pub use crate::note::Note;
 pub use crate::open::OpenError;
 pub use crate::room::Room;

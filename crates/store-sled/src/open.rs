@@ -138,11 +138,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(folder: &Folder, making: Making) -> Result<Opened, OpenError> {
     folder.settle_db(making)?;
     let mut notes = Vec::new();
-    let expected = Expected {
-        keeps: folder.keeps(),
-        making,
-        marked: settle_mark(folder, making, &mut notes)?,
-    };
+    let expected = Expected { making, marked: settle_mark(folder, making, &mut notes)? };
     let tried = if folder.db().exists() {
         settle_unfinished(folder, &mut notes)?;
         let tried = trial::run(folder, expected);

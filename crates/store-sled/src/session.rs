@@ -5,7 +5,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 
 use store::{
-    Batch, Change, CommitError, Document, Entry, Key, Landed, Prefix, ReadError, Reserve, Revision,
+    Batch, Change, CommitError, Document, Entry, Key, Landed, Prefix, ReadError, Revision,
 };
 
 use crate::damage::without_panic;
@@ -162,24 +162,6 @@ impl Session {
         self.mark.advance(standing)?;
         self.standing = standing;
         Ok(Landed::new(revisions))
-    }
-
-    /// Lands a commit that changes no document: whoever hears `Ok` knows that the disk takes writes.
-    pub(crate) fn commit_nothing(
-        &mut self,
-        folder: &Folder,
-        room: Room,
-        reserve: Reserve,
-    ) -> Result<(), Failure<CommitError>> {
-        let untouched = |trouble: Trouble| Failure::Sound(trouble.into());
-        room.check(folder.root(), 0, reserve).map_err(untouched)?;
-        let revision = self.standing.revision.saturating_add(1);
-        let standing = Standing { revision, ..self.standing };
-        self.apply(standing, Vec::new())?;
-        self.land(folder)?;
-        self.mark.advance(standing)?;
-        self.standing = standing;
-        Ok(())
     }
 
     fn about(&self, key: &Key) -> Result<Option<About>, Failure<CommitError>> {

@@ -7,7 +7,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Options;
 use crate::engine::{Engine, Place};
-use crate::folder::Keeps;
 use crate::note::Note;
 use crate::open::OpenError;
 use crate::session::Session;
@@ -40,7 +39,7 @@ pub(crate) fn start(
 }
 
 fn run(options: Options, opened: OpenedAnswer, mut calls: mpsc::Receiver<Call>) {
-    let mut engine = match Engine::open(options, Keeps::Documents) {
+    let mut engine = match Engine::open(options) {
         Ok((engine, notes)) => {
             // Whoever asked and left dropped the sender of calls too, and the loop below ends at once.
             opened.send(Ok(notes)).ok();

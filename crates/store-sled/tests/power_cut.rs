@@ -9,11 +9,9 @@ mod disk;
 mod model;
 #[path = "child/script.rs"]
 mod script;
-#[path = "child/trace.rs"]
-mod trace;
 
 use disk::OnDisk;
-use trace::{strace_is_here, trace};
+use program_test::trace::{strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 

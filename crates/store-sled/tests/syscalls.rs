@@ -4,16 +4,13 @@
 use std::error::Error;
 use std::path::Path;
 
-#[path = "child/faulty.rs"]
-mod faulty;
 #[path = "child/model.rs"]
 mod model;
 #[path = "child/script.rs"]
 mod script;
-#[path = "child/trace.rs"]
-mod trace;
 
-use trace::{Call, strace_is_here, trace};
+use program_test::faulty;
+use program_test::trace::{Call, strace_is_here, trace};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 

@@ -100,6 +100,8 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
     (
         Layer::Adapter,
         &[
+            // Its checksums guard the failure book's journal; sled and flate2 bring it too.
+            external("crc32fast", &["default"]),
             external("chrono", &["alloc", "serde"]),
             external("flate2", &["default"]),
             // A shim waits for descriptors (`event`), gives its own away (`stdio`) and its memory back (`mm`), and asks a socket who is at its other

@@ -78,7 +78,8 @@ const CRATES: &[Crate] = &[
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
     row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
-    row("store-sled", Layer::Adapter, Library::Std, &["store", "failure-book"]),
+    row("journal-file", Layer::Adapter, Library::Std, &["failure-book"]),
+    row("store-sled", Layer::Adapter, Library::Std, &["store"]),
     row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
         "controller-shell",
@@ -114,6 +115,7 @@ const CRATES: &[Crate] = &[
             "wire",
             "store",
             "host",
+            "journal-file",
             "store-sled",
             "bus-socket",
             "machine-os",

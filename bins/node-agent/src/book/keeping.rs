@@ -1,29 +1,13 @@
 //! How the book is kept: the one place that looks at it, and the one that opens it for a change.
-//!
-//! Looking opens a copy, since opening the journal itself would write into it and keep an engine out meanwhile.
 
-use std::{
-    fs::{self, File, TryLockError},
-    io::{self, ErrorKind},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::{fs, io::ErrorKind};
 
-use failure_book::{Book, FailureBook, Journal, Kept, Rules};
-use store_sled::{JournalError, Note, OpenError, OpenedJournal, Options, SledJournal};
-use tempfile::TempDir;
+use failure_book::{Book, FailureBook, Kept, Rules};
+use journal_file::{FileJournal, JournalError, OpenError, OpenedJournal, Options, Trust};
 use terminal::failure::{Failure, chain};
 
 use super::{new_identity, owner};
 use crate::{clock, folder::Folder};
-
-/// What is in the journal's folder and not needed to look at it.
-const NOT_COPIED: [&str; 3] = ["lock", "set-aside", "trial"];
-
-/// How often a journal that somebody changes right now is tried again.
-const LOCK_TRIES: u32 = 40;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// What was found when the book was looked at. Nothing was changed.
 #[derive(Debug)]
@@ -37,7 +21,7 @@ pub(super) struct Found {
 /// A book that was opened for a change. Nobody else may have it open meanwhile.
 #[derive(Debug)]
 pub(super) struct Opened<'a> {
-    book: FailureBook<SledJournal>,
+    book: FailureBook<FileJournal>,
     folder: &'a Folder,
     doubts: Vec<String>,
 }
@@ -56,28 +40,21 @@ pub(super) fn look(folder: &Folder) -> Result<Found, Failure> {
         }
         Ok(_) => {}
     }
-    let copy = copied(&place).map_err(|error| {
-        let is_shape = matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::IsADirectory);
-        let damage = if is_shape { Damage::Yes } else { Damage::No };
-        unreadable(folder, &error.to_string(), damage)
-    })?;
-    // It is the copy that is opened, and the book that is told of.
-    let told = |text: String| {
-        text.replace(&copy.path().display().to_string(), &place.display().to_string())
+    let failure = |error: OpenError| unreadable(folder, &chain(&error), damage_of_open(&error));
+    let kept = journal_file::read(&place).map_err(failure)?;
+    let trust = match &kept {
+        Some(_) => journal_file::trust(&place).map_err(failure)?,
+        None => Trust::Whole,
     };
-    let OpenedJournal { mut journal, notes } = SledJournal::open(Options::new(copy.path()))
-        .map_err(|error| unreadable(folder, &told(chain(&error)), damage_of_open(&error)))?;
-    let kept = journal
-        .load()
-        .map_err(|error| unreadable(folder, &told(chain(&error)), damage_of_load(&error)))?;
-    Ok(Found { kept, doubts: doubts(&notes).into_iter().map(told).collect() })
+    Ok(Found { kept, doubts: doubts(folder, trust) })
 }
 
 impl<'a> Opened<'a> {
     /// Opens the book for a change; makes an empty one where there is none. The folder must be locked.
     pub(super) fn open(folder: &'a Folder) -> Result<Self, Failure> {
-        let OpenedJournal { journal, notes } = SledJournal::open(Options::new(folder.book()))
-            .map_err(|error| unreadable(folder, &chain(&error), damage_of_open(&error)))?;
+        let OpenedJournal { journal, trust, .. } =
+            FileJournal::open(Options::new(folder.book()))
+                .map_err(|error| unreadable(folder, &chain(&error), damage_of_open(&error)))?;
         let fresh = || super::drawn();
         let book =
             FailureBook::open(journal, clock::now(), fresh, Rules::default()).map_err(|error| {
@@ -87,7 +64,7 @@ impl<'a> Opened<'a> {
                 };
                 unreadable(folder, &chain(&error), damage)
             })?;
-        Ok(Self { book, folder, doubts: doubts(&notes) })
+        Ok(Self { book, folder, doubts: doubts(folder, trust) })
     }
 
     pub(super) fn book(&self) -> &Book {
@@ -162,7 +139,9 @@ fn unreadable(folder: &Folder, why: &str, damage: Damage) -> Failure {
 
 fn damage_of_open(error: &OpenError) -> Damage {
     match error {
-        OpenError::Schema { .. } | OpenError::Damaged { .. } => Damage::Yes,
+        OpenError::Schema { .. } | OpenError::Damaged { .. } | OpenError::Rows { .. } => {
+            Damage::Yes
+        }
         OpenError::Io { source, .. }
             if matches!(source.kind(), ErrorKind::NotADirectory | ErrorKind::IsADirectory) =>
         {
@@ -171,34 +150,30 @@ fn damage_of_open(error: &OpenError) -> Damage {
         OpenError::InUse { .. }
         | OpenError::Full { .. }
         | OpenError::ReadOnly { .. }
-        | OpenError::Failed { .. }
-        | OpenError::Io { .. }
-        | OpenError::Panicked => Damage::No,
+        | OpenError::Io { .. } => Damage::No,
     }
 }
 
 fn damage_of_load(error: &JournalError) -> Damage {
     match error {
-        JournalError::Damaged { .. } => Damage::Yes,
+        JournalError::Unread(error) => damage_of_open(error),
         JournalError::Full { .. }
         | JournalError::ReadOnly { .. }
-        | JournalError::Unread { .. }
         | JournalError::Unwritten { .. }
-        | JournalError::NameTooLong { .. }
+        | JournalError::TooLong
         | JournalError::Refused(_) => Damage::No,
     }
 }
 
-/// The notes after which nobody can tell whether the newest changes are there.
-fn doubts(notes: &[Note]) -> Vec<String> {
-    let is_doubt = |note: &&Note| match note {
-        Note::DamagedMark { .. } | Note::MissingMark { .. } => true,
-        Note::UnfinishedSnapshot { .. }
-        | Note::DamagedSnapshot { .. }
-        | Note::DamagedSettings { .. }
-        | Note::Upgraded { .. } => false,
-    };
-    notes.iter().filter(is_doubt).map(ToString::to_string).collect()
+/// Why the newest changes may be missing, if they may.
+fn doubts(folder: &Folder, trust: Trust) -> Vec<String> {
+    match trust {
+        Trust::Whole => Vec::new(),
+        Trust::Doubtful => vec![format!(
+            "the mark in {} is missing or damaged, so nothing could tell whether its end is missing",
+            folder.book().display()
+        )],
+    }
 }
 
 /// Where there is no engine's folder, there is not even a place for a book.
@@ -212,46 +187,4 @@ pub(super) fn is_a_folder(folder: &Folder) -> Result<(), Failure> {
                 .hint("name it: --dir PATH; or the config that says it: --config FILE"))
         }
     }
-}
-
-/// A copy of the journal, made while nobody changes it.
-fn copied(place: &Path) -> io::Result<TempDir> {
-    let copy = TempDir::new()?;
-    let _unchanged = match File::open(place.join("lock")) {
-        Ok(lock) => Some(unchanged(lock)?),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    for entry in fs::read_dir(place)? {
-        let entry = entry?;
-        if !NOT_COPIED.iter().any(|name| entry.file_name() == *name) {
-            copy_to(&entry.path(), &copy.path().join(entry.file_name()))?;
-        }
-    }
-    Ok(copy)
-}
-
-fn copy_to(from: &Path, to: &Path) -> io::Result<()> {
-    let found = fs::metadata(from)?;
-    if found.is_dir() {
-        fs::create_dir(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            copy_to(&entry.path(), &to.join(entry.file_name()))?;
-        }
-        return Ok(());
-    }
-    if found.is_file() { fs::copy(from, to).map(drop) } else { Ok(()) }
-}
-
-/// Waits for whoever changes the book right now, and keeps others from it until the lock is dropped.
-fn unchanged(lock: File) -> io::Result<File> {
-    for _ in 0..LOCK_TRIES {
-        match lock.try_lock_shared() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-    Err(io::Error::other("another process is changing it"))
 }

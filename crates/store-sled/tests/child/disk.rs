@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::trace::Call;
+use program_test::trace::Call;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 

@@ -44,37 +44,31 @@ fn is_refused(machine: &Machine, how: &str, said: &[&str]) -> Outcome {
 fn a_damaged_foreign_or_newer_book_is_named_and_left_alone() -> Outcome {
     let machine = machine_with(DOCUMENT)?;
     let book = machine.dir().join("book");
-    let whole = bytes(&book)?;
-    let restore = |name: &str| -> Outcome {
-        let path = book.join(name);
-        if path.is_dir() {
-            fs::remove_dir_all(&path)?;
-        }
-        Ok(fs::write(path, &whole[name])?)
-    };
+    let journal = book.join("journal");
+    let file = journal.display().to_string();
+    let whole = fs::read(&journal)?;
+    let is_refused = |how: &str, said: &str| is_refused(&machine, how, &[&file, said]);
 
-    let newer = "bellwether failure book 99\n";
-    fs::write(book.join("schema"), newer)?;
-    let schema = format!("{}/schema says", book.display());
-    is_refused(&machine, "of a newer version", &[&schema, "failure book 99"])?;
-    fs::write(book.join("schema"), "bellwether store 2\n")?;
-    is_refused(&machine, "a store", &[&schema, "bellwether store 2"])?;
-    fs::remove_file(book.join("schema"))?;
-    fs::create_dir(book.join("schema"))?;
-    is_refused(&machine, "a folder", &[&format!("{}/schema", book.display())])?;
-    restore("schema")?;
-
-    let db = format!("{}/data/db", book.display());
-    fs::write(&db, "")?;
-    is_refused(&machine, "emptied", &[&db])?;
-    fs::remove_file(&db)?;
-    is_refused(&machine, "gone", &[&db, "it is missing"])?;
-    restore("data/db")?;
+    let line = String::from_utf8_lossy(&whole[..100]).replace("book 1,", "book 9,");
+    fs::write(&journal, [line.as_bytes(), &whole[100..]].concat())?;
+    is_refused("of a newer version", "failure book 9")?;
+    fs::write(&journal, "bellwether store 2\n")?;
+    is_refused("a store", "")?;
+    fs::write(&journal, "")?;
+    is_refused("emptied", "is damaged at byte 0")?;
+    fs::write(&journal, &whole[..whole.len() / 2])?;
+    is_refused("cut", "is damaged at byte")?;
+    fs::remove_file(&journal)?;
+    is_refused("gone", "it is missing")?;
+    fs::create_dir(&journal)?;
+    is_refused("a folder", "it is no file")?;
+    fs::remove_dir(&journal)?;
+    fs::write(&journal, &whole)?;
     machine.ask(&["book", "show"])?.done()?;
 
     fs::rename(&book, machine.join("copy"))?;
     fs::write(&book, "no folder")?;
-    is_refused(&machine, "a file", &["it is no folder"])?;
+    self::is_refused(&machine, "a file", &["it is no folder"])?;
 
     // As the hints say.
     fs::remove_file(&book)?;

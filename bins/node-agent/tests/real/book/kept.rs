@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 use failure_book::{
     Book, BookId, Build, ExecutionId, FailureBook, Host, Intent, Kept, Mode, Rules, Time,
 };
+use journal_file::{FileJournal, Options};
 use serde_json::Value;
-use store_sled::{Options, SledJournal};
 
 use crate::{
     damage::files,
@@ -49,7 +49,7 @@ pub(super) fn text(path: &Path) -> Outcome<&str> {
 /// Changes the book as an engine would.
 pub(super) fn change(machine: &Machine, change: impl FnOnce(&mut Book)) -> Outcome {
     fs::create_dir_all(machine.dir())?;
-    let opened = SledJournal::open(Options::new(machine.dir().join("book")))?;
+    let opened = FileJournal::open(Options::new(machine.dir().join("book")))?;
     let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
     let mut book = FailureBook::open(opened.journal, Time::UNIX_EPOCH, fresh, Rules::default())?;
     let answer = book.run(|book| {

@@ -1,6 +1,9 @@
 //! What a durable `record` costs in books of growing size, beside the least that this disk asks for in the same run:
 //! append and fdatasync.
 //!
+//! The ratio is to the append, and the percent is how much of an append's rate is left. *Journal* is the part of opening again
+//! that the journal takes, without reading its rows.
+//!
 //! All sizes and the append take turns, call by call, so that whatever else the machine does hits them alike. Read the ratio.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
@@ -17,7 +20,7 @@ use failure_book::{
     Answer, Book, BookId, Build, Failure, FailureBook, Host, Hosts, Journal, MarkerWish,
     MemoryJournal, Mode, Recorded, Rules, Time,
 };
-use store_sled::{Options, Room, SledJournal};
+use journal_file::{FileJournal, Options, Room};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -53,15 +56,20 @@ fn main() -> Outcome {
     }
     let append = median(appends);
     println!("append + fdatasync of {ROW_BYTES} bytes: {:.3} ms", millis(append));
-    println!("{:>9}  {:>12}  {:>6}  {:>12}", "records", "record", "ratio", "open again");
+    println!(
+        "{:>9}  {:>12}  {:>6}  {:>7}  {:>12}  {:>12}",
+        "records", "record", "ratio", "percent", "journal", "open again"
+    );
     for ((size, times), book) in SIZES.into_iter().zip(records).zip(books) {
         let record = median(times);
         let ratio = record.as_secs_f64() / append.as_secs_f64();
         drop(book);
-        let opening = open_again(&folder.path().join(size.to_string()))?;
+        let [journal, opening] = open_again(&folder.path().join(size.to_string()))?;
         println!(
-            "{size:>9}  {:>9.3} ms  {ratio:>6.2}  {:>9.1} ms",
+            "{size:>9}  {:>9.3} ms  {ratio:>6.2}  {:>5.0} %  {:>9.1} ms  {:>9.1} ms",
             millis(record),
+            100.0 / ratio,
+            millis(journal),
             millis(opening)
         );
     }
@@ -69,14 +77,14 @@ fn main() -> Outcome {
 }
 
 /// A book of this size, landed as one change.
-fn filled(folder: &Path, size: usize) -> Outcome<FailureBook<SledJournal>> {
+fn filled(folder: &Path, size: usize) -> Outcome<FailureBook<FileJournal>> {
     let mut memory = opened(MemoryJournal::new())?;
     for place in 0..size {
         let failure = failure(place)?;
         recorded(memory.run(|book| book.record(failure, now())))?;
     }
     let options = Options { room: Room::All, ..Options::new(folder) };
-    let mut book = opened(SledJournal::open(options)?.journal)?;
+    let mut book = opened(FileJournal::open(options)?.journal)?;
     let kept = memory.book().kept();
     landed(book.run(|book| book.import(kept, now(), BookId::from_random([8; 16]))))??;
     Ok(book)
@@ -92,7 +100,7 @@ where
 }
 
 /// How long one record took. It is taken back afterwards, so that the book stays as large as it is.
-fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration> {
+fn record(book: &mut FailureBook<FileJournal>, place: usize) -> Outcome<Duration> {
     let failure = failure(place)?;
     let build = failure.build.clone();
     let began = Instant::now();
@@ -104,13 +112,15 @@ fn record(book: &mut FailureBook<SledJournal>, place: usize) -> Outcome<Duration
     Ok(time)
 }
 
-/// How long it takes until a book can be asked: the journal is opened, checked and loaded.
-fn open_again(folder: &Path) -> Outcome<Duration> {
+/// How long it takes until the journal was opened and checked, and until a book can be asked.
+fn open_again(folder: &Path) -> Outcome<[Duration; 2]> {
     let began = Instant::now();
-    let book = opened(SledJournal::open(Options::new(folder))?.journal)?;
+    let journal = FileJournal::open(Options::new(folder))?.journal;
+    let checked = began.elapsed();
+    let book = opened(journal)?;
     let time = began.elapsed();
     drop(book);
-    Ok(time)
+    Ok([checked, time])
 }
 
 fn append(log: &mut File) -> std::io::Result<Duration> {

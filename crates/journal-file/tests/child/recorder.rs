@@ -1,23 +1,23 @@
 //! Keeps a failure book by the script in a folder, and says each number on standard output once what it asks for has
 //! landed. The crash tests start it, and kill it.
 //!
-//! `store-sled-recorder FOLDER FIRST LAST` opens the book, says FIRST - 1, and does FIRST, FIRST + 1, … LAST.
+//! `journal-file-recorder FOLDER FIRST LAST` opens the book, says FIRST - 1, and does FIRST, FIRST + 1, … LAST.
 
 use std::error::Error;
 use std::io::Write;
 
 use failure_book::FailureBook;
-use store_sled::{Options, SledJournal};
+use journal_file::{FileJournal, Options};
 
 mod book_script;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, first, last] = arguments.as_slice() else {
-        return Err("usage: store-sled-recorder FOLDER FIRST LAST".into());
+        return Err("usage: journal-file-recorder FOLDER FIRST LAST".into());
     };
     let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
-    let journal = SledJournal::open(Options::new(folder))?.journal;
+    let journal = FileJournal::open(Options::new(folder))?.journal;
     let mut book = book_script::open(journal, first)?;
     let mut out = std::io::stdout().lock();
     let mut say = |number: u64| {
@@ -38,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 const TRIES: usize = 20;
 
 fn patiently(
-    book: &mut FailureBook<SledJournal>,
+    book: &mut FailureBook<FileJournal>,
     number: u64,
-    act: impl Fn(&mut FailureBook<SledJournal>) -> Result<String, Box<dyn Error + Send + Sync>>,
+    act: impl Fn(&mut FailureBook<FileJournal>) -> Result<String, Box<dyn Error + Send + Sync>>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut tries = 1;
     while let Err(error) = act(book) {

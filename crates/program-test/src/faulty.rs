@@ -1,6 +1,5 @@
-//! A child on a disk that answers some system calls with errors.
+//! A program on a disk that answers some system calls with errors.
 
-use std::error::Error;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -9,21 +8,19 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+use crate::trace::Traced;
 
-/// Far more than the commits take; a store that hangs stays for ever.
+/// Far more than the numbers take; a program that hangs stays for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs a child over the store in this folder, with some of its calls failing, until it has said all these numbers.
+/// Runs a program in this folder, with some of its calls failing, until it has said all these numbers.
 /// Answers how many tries failed before they landed.
-pub(crate) fn run(
-    child: &str,
-    error: &str,
-    root: &Path,
-    numbers: RangeInclusive<u64>,
-) -> Outcome<usize> {
+///
+/// # Errors
+/// When it cannot be started, hangs, or fails for good.
+pub fn run(child: &str, error: &str, root: &Path, numbers: RangeInclusive<u64>) -> Traced<usize> {
     let mut child = Command::new("strace")
-        .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync,fdatasync", "-e"])
+        .args(["-f", "-e", "trace=pwrite64,sync_file_range,fsync,fdatasync,ftruncate,rename", "-e"])
         .arg(format!("inject={error}"))
         .arg("-o")
         .arg(root.with_extension("trace"))
@@ -40,13 +37,18 @@ pub(crate) fn run(
             said.send(line).ok();
         }
     });
+    let mut complaints = child.stderr.take().ok_or("no errors")?;
+    // While it runs: it would wait for a pipe that is full.
+    let complaints = thread::spawn(move || {
+        let mut text = String::new();
+        complaints.read_to_string(&mut text).map(|_| text)
+    });
     let outcome = wait_for_all(&heard, numbers).map_err(|what| format!("{error}: {what}"));
     if outcome.is_err() {
         end(&mut child)?;
     }
-    let mut complaints = String::new();
-    child.stderr.take().ok_or("no errors")?.read_to_string(&mut complaints)?;
     let status = child.wait()?;
+    let complaints = complaints.join().map_err(|_| "whoever read its errors broke off")??;
     outcome.map_err(|what| format!("{what}; {status}; {complaints}"))?;
     Ok(complaints.lines().filter(|line| line.starts_with("commit ")).count())
 }
@@ -66,7 +68,7 @@ fn wait_for_all(
 }
 
 /// Ends strace's child with it: a killed strace would let it run on.
-fn end(child: &mut Child) -> Outcome {
+fn end(child: &mut Child) -> Traced {
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     for traced in std::fs::read_to_string(children)?.split_whitespace() {
         Command::new("kill").args(["-9", traced]).status()?;
