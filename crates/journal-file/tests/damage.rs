@@ -270,3 +270,23 @@ fn frames_that_were_moved_are_damage() -> Outcome {
     }
     Ok(())
 }
+
+/// A journal that went another way since, by frames that are whole and as long: the mark is of another past.
+#[test]
+fn another_past_of_the_same_length_is_damage() -> Outcome {
+    let begun = |number| -> Outcome<TempDir> {
+        let folder = place()?;
+        let mut book = book_script::open(open(folder.path())?, 1)?;
+        for number in [1, number] {
+            book_script::run(&mut book, number)?;
+        }
+        Ok(folder)
+    };
+    let (one, other) = (begun(24)?, begun(64)?);
+    let [right, wrong] = [one, other].map(|folder| (fs::read(journal_of(folder.path())), folder));
+    let wrong = wrong.0?;
+    assert_eq!(right.0?.len(), wrong.len());
+    let error = opened_with(right.1.path(), "journal", &wrong)?.err().ok_or("opened")?;
+    assert!(matches!(error, OpenError::Damaged { what: Damage::Changed, .. }), "{error}");
+    Ok(())
+}
