@@ -117,6 +117,19 @@ fn what_is_missing_or_null_is_empty_and_unknown_keys_are_ignored() -> Outcome {
 }
 
 #[test]
+fn what_is_empty_is_not_written() -> Outcome {
+    let empty: serde_json::Value = serde_json::from_str(&Kept::default().to_document()?)?;
+    let expected = serde_json::json!({"schema": 3, "records": [], "durable_epochs": true});
+    assert_eq!(empty, expected);
+
+    let full = Kept::from_document(full(3).as_bytes())?.to_document()?;
+    for key in ["hold_ran", "seq", "intents", "book", "gens"] {
+        assert!(full.contains(&format!("\"{key}\": ")), "{full}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_host_that_is_listed_twice_is_listed_once() -> Outcome {
     let text = full(3).replace(r#"["h3", "h2"]"#, r#"["h3", "h2", "h3"]"#);
     assert_eq!(Kept::from_document(text.as_bytes())?, Kept::from_document(full(3).as_bytes())?);
