@@ -2,9 +2,9 @@
 //! cannot be read is never an empty book.
 
 use failure_book::{
-    BadName, Begun, Book, BookId, Build, Disk, ExecutionId, Failure, FailureBook, Fault, Host,
-    Hosts, Intent, Journal, MarkerWish, MemoryJournal, MemoryJournalError, Mode, OpenError, Row,
-    RowChange, RowError, RowKey, Rules, Served, Step, Time, Unsaved, contract,
+    BadName, Begun, Book, BookId, Build, Change, Disk, ExecutionId, Failure, FailureBook, Fault,
+    Host, Hosts, Intent, Journal, MarkerWish, MemoryJournal, MemoryJournalError, Mode, OpenError,
+    Row, RowChange, RowError, RowKey, Rules, Served, Step, Time, Unsaved, contract,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -158,6 +158,36 @@ fn a_change_is_written_in_the_safe_order() -> Outcome {
         })
         .collect();
     assert_eq!(order, ["counter", "generation", "record", "no record", "no marker", "no intent"]);
+    Ok(())
+}
+
+/// So one journal can outlive several books, as a disk does.
+#[test]
+fn a_borrowed_journal_is_the_journal() -> Outcome {
+    let mut journal = MemoryJournal::new();
+    let fresh = || Ok::<_, Infallible>(BookId::from_random([7; 16]));
+    let mut book = FailureBook::open(&mut journal, now(), fresh, Rules::default())?;
+    assert_eq!(book.run(Book::save_if_dirty).error, None);
+    let kept = book.book().kept();
+    assert_eq!(book.into_journal().landings(), 1);
+    assert_eq!(journal.load()?.as_ref(), Some(&kept));
+
+    let fresh = || Ok::<_, Infallible>(BookId::from_random([8; 16]));
+    let again = FailureBook::open(&mut journal, now(), fresh, Rules::default())?;
+    assert_eq!(again.book().kept(), kept);
+    Ok(())
+}
+
+#[test]
+fn landings_are_counted_and_faults_can_be_forgotten() -> Outcome {
+    let mut journal = MemoryJournal::new();
+    journal.fault_after(1, Fault::Fails);
+    journal.fault_after(2, Fault::Fails);
+    journal.land(&Change::default())?;
+    assert!(journal.land(&Change::default()).is_err());
+    journal.forget_faults();
+    journal.land(&Change::default())?;
+    assert_eq!(journal.landings(), 3, "those that failed are counted too");
     Ok(())
 }
 
