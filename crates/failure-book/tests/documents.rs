@@ -2,7 +2,7 @@
 
 use failure_book::{
     Answer, Begun, Book, BookId, Build, Disk, DocumentError, ExecutionId, FailureBook, Generation,
-    Grant, HoldRan, Host, Intent, Journal, Kept, MemoryJournal, Mode, NotImported,
+    Grant, HoldRan, Host, Intent, Journal, Kept, Landing, MemoryJournal, Mode, NotImported,
     RECONCILED_REASON, Rules, Served, Step, Time, Unsaved,
 };
 use proptest::prelude::*;
@@ -238,6 +238,23 @@ fn an_import_that_does_not_land_is_owed() -> Outcome {
     book.journal_mut().set_disk(Disk::Well);
     assert_eq!(book.run(Book::save_if_dirty).error, None);
     assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
+    Ok(())
+}
+
+/// A change from before an import has nothing of it, so its landing pays for nothing of it.
+#[test]
+fn what_lands_late_pays_for_nothing_of_an_import() -> Outcome {
+    let fresh = || Ok::<_, Infallible>(id(7));
+    let mut book = Book::open(None, now(), fresh, Rules::default())?;
+    let late = (10..30).map(|byte| book.rotate_identity(id(byte))).last();
+    let kept = Kept::from_document(full(3).as_bytes())?;
+    let Step::Land(import, _) = book.import(kept, now(), id(9)) else {
+        return Err("an import has to land".into());
+    };
+    let Some(Step::Land(_, late)) = late else { return Err("a new identity has to land".into()) };
+    assert_eq!(book.landed(late, Landing::Landed).error, None);
+    let Step::Land(owed, _) = book.save_if_dirty() else { return Err("it is not owed".into()) };
+    assert_eq!(owed, import);
     Ok(())
 }
 

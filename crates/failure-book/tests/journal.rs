@@ -297,6 +297,17 @@ fn times_of_any_kind_are_read_back() -> Outcome {
         assert_eq!(book.run(|book| book.record(failure, now())).error, None);
         assert_eq!(book.journal_mut().load()?, Some(book.book().kept()), "{time:?}");
     }
+    let host = Host::new("h1")?;
+    let intent = Intent {
+        build: build("b9")?,
+        mode: Mode::OVERLAP,
+        id: ExecutionId::new("a1f-1")?,
+        start: first_second,
+    };
+    assert_eq!(book.run(|book| book.begin(&host, intent)).error, None);
+    assert_eq!(book.book().intent_of(&host).and_then(|intent| intent.start), None);
+    assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
+
     let stamp = |name| book.book().lookup(&build(name).unwrap()).and_then(|record| record.at);
     assert_eq!((stamp("b0"), stamp("b1"), stamp("b2")), (None, None, leap));
     let marked = book.book().hold_ran_on(&Host::new("h1")?).and_then(|marker| marker.at);
