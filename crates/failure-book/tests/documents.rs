@@ -2,7 +2,7 @@
 
 use failure_book::{
     Answer, Begun, Book, BookId, Build, Disk, DocumentError, ExecutionId, FailureBook, Generation,
-    Grant, HoldRan, Host, Intent, Journal, Kept, MemoryJournal, Mode, NotImported,
+    Grant, HoldRan, Host, Intent, Journal, Kept, Landing, MemoryJournal, Mode, NotImported,
     RECONCILED_REASON, Rules, Served, Step, Time, Unsaved,
 };
 use proptest::prelude::*;
@@ -134,6 +134,19 @@ fn what_is_missing_or_null_is_empty_and_unknown_keys_are_ignored() -> Outcome {
 }
 
 #[test]
+fn what_is_empty_is_not_written() -> Outcome {
+    let empty: serde_json::Value = serde_json::from_str(&Kept::default().to_document()?)?;
+    let expected = serde_json::json!({"schema": 3, "records": [], "durable_epochs": true});
+    assert_eq!(empty, expected);
+
+    let full = Kept::from_document(full(3).as_bytes())?.to_document()?;
+    for key in ["hold_ran", "seq", "intents", "book", "gens"] {
+        assert!(full.contains(&format!("\"{key}\": ")), "{full}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_host_that_is_listed_twice_is_listed_once() -> Outcome {
     let text = full(3).replace(r#"["h3", "h2"]"#, r#"["h3", "h2", "h3"]"#);
     assert_eq!(Kept::from_document(text.as_bytes())?, Kept::from_document(full(3).as_bytes())?);
@@ -242,6 +255,23 @@ fn an_import_that_does_not_land_is_owed() -> Outcome {
     book.journal_mut().set_disk(Disk::Well);
     assert_eq!(book.run(Book::save_if_dirty).error, None);
     assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
+    Ok(())
+}
+
+/// A change from before an import has nothing of it, so its landing pays for nothing of it.
+#[test]
+fn what_lands_late_pays_for_nothing_of_an_import() -> Outcome {
+    let fresh = || Ok::<_, Infallible>(id(7));
+    let mut book = Book::open(None, now(), fresh, Rules::default())?;
+    let late = (10..30).map(|byte| book.rotate_identity(id(byte))).last();
+    let kept = Kept::from_document(full(3).as_bytes())?;
+    let Step::Land(import, _) = book.import(kept, now(), id(9)) else {
+        return Err("an import has to land".into());
+    };
+    let Some(Step::Land(_, late)) = late else { return Err("a new identity has to land".into()) };
+    assert_eq!(book.landed(late, Landing::Landed).error, None);
+    let Step::Land(owed, _) = book.save_if_dirty() else { return Err("it is not owed".into()) };
+    assert_eq!(owed, import);
     Ok(())
 }
 
