@@ -125,8 +125,10 @@ fn a_mark_that_was_flipped_or_cut_makes_the_journal_doubtful() -> Outcome {
 fn a_journal_without_its_mark_is_doubtful_until_a_change_has_landed() -> Outcome {
     let folder = filled()?;
     let kept = journal_file::read(folder.path())?;
+    assert_eq!(journal_file::trust(folder.path())?, Trust::Whole);
     fs::remove_file(folder.path().join("mark"))?;
     for _ in 0..2 {
+        assert_eq!(journal_file::trust(folder.path())?, Trust::Doubtful);
         let opened = FileJournal::open(Options::new(folder.path()))?;
         assert_eq!(opened.trust, Trust::Doubtful);
         assert!(matches!(&opened.notes[..], [Note::MissingMark { .. }]), "{:?}", opened.notes);

@@ -60,33 +60,19 @@ pub(super) async fn free(folder: &Folder, free: &Free, output: &Output) -> Resul
     write_down(folder, &answer, &book, free, output)?;
 
     let mut opened = Opened::open(folder)?;
-    answer.doubts = opened.change(|book| free_of_all(book, &app, &free.instance.host))?;
+    answer.doubts = opened.change(|book| drop(book.free_host(&app, &free.instance.host)))?;
     answer.reconciled = opened.book().reconciled();
     output.answer(&answer, |answer, _| text(answer, folder))?;
     super::done(output);
     Ok(())
 }
 
-/// Frees a host of everything of an app that holds it.
-fn free_of_all(book: &mut Book, app: &App, host: &Host) {
-    for build in blocking(book, app, host) {
-        drop(book.retry_host(&build, host));
-    }
-    if marker_of(book, app, host).is_some() {
-        drop(book.clear_hold_ran(host));
-    }
-}
-
 /// The builds of an app whose records block a host, in book order and each once.
 fn blocking(book: &Book, app: &App, host: &Host) -> Vec<Build> {
-    let mut builds = Vec::new();
-    for record in book.for_app(app) {
-        let is_new = !builds.contains(&record.build);
-        if is_new && book.blocks(&record.build, host, Served::NotYet) {
-            builds.push(record.build.clone());
-        }
-    }
-    builds
+    let mut seen = BTreeSet::new();
+    let records = book.for_app(app).filter(|record| seen.insert(&record.build));
+    let builds = records.map(|record| &record.build);
+    builds.filter(|build| book.blocks(build, host, Served::NotYet)).cloned().collect()
 }
 
 fn marker_of<'a>(book: &'a Book, app: &App, host: &Host) -> Option<&'a Build> {
