@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask`.
 
 use crate::workspace::Workspace;
-use crate::{bench, check, out, test, tidy, vectors};
+use crate::{bench, check, mutants, out, test, tidy, vectors};
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -34,6 +34,11 @@ enum Chore {
     /// The first disagreement of each suite is shown field by field. It fails on any disagreement,
     /// on a line that is no case, on a suite that is not known, and when there was nothing to replay.
     Vectors(vectors::Flags),
+    /// Break the code in many small ways, and find what no test notices
+    ///
+    /// For the crates in which a rule that no test holds would cost the most. What may survive is
+    /// listed in `.cargo/mutants.toml`, with the reason.
+    Mutants(mutants::Flags),
     /// Run the benchmarks and print their tables
     Bench(bench::Flags),
 }
@@ -57,6 +62,7 @@ impl Chore {
             Self::Tidy => run_tidy(&workspace),
             Self::Test => test::run(&workspace),
             Self::Vectors(flags) => vectors::run(flags, &workspace),
+            Self::Mutants(flags) => mutants::run(flags, &workspace),
             Self::Bench(flags) => bench::run(flags, &workspace),
         }
     }

@@ -6,6 +6,7 @@ mod bench;
 mod cargo_deny;
 mod check;
 mod cli;
+mod mutants;
 mod out;
 mod process;
 mod test;

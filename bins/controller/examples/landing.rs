@@ -88,7 +88,9 @@ async fn run(folder: &Path) -> Outcome {
         let _ = stopped.await;
         Ending::Stop
     };
-    let agent = tokio::spawn(agent_shell::run(config, bus, store, host.clone(), stopped));
+    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+    let book = KeptBook::load(MemoryJournal::new(), host.clock().wall, fresh);
+    let agent = tokio::spawn(agent_shell::run(config, bus, store, book, host.clone(), stopped));
 
     let handle = controller.handle();
     let good = register(&handle, "good").await?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use failure_book::{BadName, Host};
 use inventory::Span;
 use names::{InstanceName, ModuleName, NameError, ResourceName};
 use terminal::output::Format;
@@ -24,6 +25,7 @@ Examples:
   node-agent status                    how everything on this machine stands
   node-agent logs blog-1 --follow      what a program writes
   node-agent doctor                    what is wrong with this machine, and what to do
+  node-agent book show                 what failed here, and what that restricts
 
 Exit status: 0 done, 1 failed, 2 usage, 3 refused, 5 no engine runs here";
 
@@ -52,6 +54,182 @@ pub(crate) enum Command {
     Logs(Logs),
     /// Look this machine over: each check with what it means and what to do
     Doctor,
+    /// The failure book: what failed on this machine, and what that restricts
+    #[command(subcommand, after_help = BOOK_EXAMPLES)]
+    Book(Book),
+}
+
+const BOOK_EXAMPLES: &str = "\
+The engine is the book's one writer. `show` and `export` work beside it; the others are refused while one runs:
+stop it (systemctl stop node-agent), do it, start it again. What runs goes on meanwhile.
+
+Examples:
+  node-agent book show
+  node-agent book export /root/box-1.book.json
+  node-agent book import box-1.book.json --dry-run
+  node-agent book free blog/blog-1 --reason \"the disk was full, not the build\"";
+
+/// What can be done about the book.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Book {
+    /// What is in the book, each with what it means
+    Show,
+    /// Write all of the book as one JSON document, to take along or to keep
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(Export),
+    /// Take over an exported document; only an empty book does
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(Import),
+    /// Give the book another identity: after a restore from an older copy, and on a clone
+    #[command(after_help = ROTATE_HELP)]
+    RotateIdentity,
+    /// Free an instance of all that holds it, without an operator's key; it is written down
+    #[command(after_help = FREE_EXAMPLES)]
+    Free(Free),
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  node-agent book export                         to the standard output
+  node-agent book export box-1.book.json         whole or not at all; a file that is there is left
+  node-agent book export box-1.book.json --force";
+
+const IMPORT_EXAMPLES: &str = "\
+The book gets a new identity, so every retry grant that was issued before is void. An execution without an outcome
+counts as failed. Schemas 1, 2 and 3 are read.
+
+Examples:
+  node-agent book import box-1.book.json --dry-run
+  ssh old-box node-agent book export | node-agent book import -";
+
+const ROTATE_HELP: &str = "\
+A retry grant names the book that it was issued for. A folder that was restored from an older copy, or cloned to another
+machine, has the identity of a book that is another one by now. With a new identity every grant that was issued before is
+void; nothing is freed by it.";
+
+const FREE_EXAMPLES: &str = "\
+Frees this one instance: from each record of its module that blocks it, from being held down, and from its marker.
+The records stand for every other instance. When, who, why and what held it is kept in freed.jsonl in the engine's folder.
+
+Examples:
+  node-agent book free blog-1 --reason \"the disk was full, not the build\"
+  node-agent book free blog/blog-1 --account acme --reason \"fixed its config\"";
+
+/// Where the book is written to.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The file; not said, or `-`: the standard output
+    pub(crate) file: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What becomes of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Keep,
+    Replace,
+}
+
+impl Export {
+    pub(crate) fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Keep }
+    }
+}
+
+/// What is taken over.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The document; `-`: the standard input
+    pub(crate) file: PathBuf,
+    /// Only say what would come
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Who is freed, and why.
+#[derive(Debug, Args)]
+pub(crate) struct Free {
+    /// INSTANCE, or MODULE/INSTANCE where it is not clear whose it is
+    pub(crate) instance: HeldInstance,
+    /// Why; it is kept
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Reason,
+    /// The account of the module; not said: the only one for which the book holds this instance
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+}
+
+/// An instance as the book names one. An imported book can have names that no manifest has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldInstance {
+    pub(crate) module: Option<String>,
+    pub(crate) host: Host,
+}
+
+/// A text that is no instance's name.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoInstance {
+    #[error("an instance or its module must not be empty: INSTANCE, or MODULE/INSTANCE")]
+    Empty,
+    #[error("an instance is named INSTANCE, or MODULE/INSTANCE")]
+    Name(#[from] BadName),
+}
+
+impl std::str::FromStr for HeldInstance {
+    type Err = NoInstance;
+
+    fn from_str(text: &str) -> Result<Self, NoInstance> {
+        let (module, host) = match text.split_once('/') {
+            Some((module, host)) => (Some(module), host),
+            None => (None, text),
+        };
+        if host.is_empty() || module.is_some_and(str::is_empty) {
+            return Err(NoInstance::Empty);
+        }
+        Ok(Self { module: module.map(str::to_owned), host: Host::new(host)? })
+    }
+}
+
+impl std::fmt::Display for HeldInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.module {
+            Some(module) => write!(f, "{module}/{}", self.host),
+            None => self.host.fmt(f),
+        }
+    }
+}
+
+/// Why somebody does what is kept for good: some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reason(pub(crate) String);
+
+/// A text that is no reason.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoReason {
+    #[error("say why, in a few words: it is kept")]
+    Empty,
+    #[error("a reason has at most {} characters, this one has {length}", Reason::LENGTH_MAX)]
+    TooLong { length: usize },
+}
+
+impl Reason {
+    /// More than anybody reads in a list.
+    const LENGTH_MAX: usize = 1_000;
+}
+
+impl std::str::FromStr for Reason {
+    type Err = NoReason;
+
+    fn from_str(text: &str) -> Result<Self, NoReason> {
+        let text = text.trim();
+        match text.chars().count() {
+            0 => Err(NoReason::Empty),
+            length if length > Self::LENGTH_MAX => Err(NoReason::TooLong { length }),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
 }
 
 const LOGS_EXAMPLES: &str = "\
@@ -147,6 +325,21 @@ mod tests {
             ("logs a/b/c", usage),
             ("logs blog-1 --lines many", usage),
             ("doctor", understood),
+            ("book", usage),
+            ("book show --output json", understood),
+            ("book export", understood),
+            ("book export - --force", understood),
+            ("book import", usage),
+            ("book import - --dry-run", understood),
+            ("book rotate-identity", understood),
+            ("book rotate-identity now", usage),
+            ("book free blog-1", usage),
+            ("book free blog-1 --reason why", understood),
+            ("book free blog-1 --reason=", usage),
+            ("book free Blog/H4 --reason why --account ac", understood),
+            ("book free a/b/c --reason why", usage),
+            ("book free /b --reason why", usage),
+            ("book free a/ --reason why", usage),
         ] {
             assert_eq!(status(line), expected, "{line}");
         }

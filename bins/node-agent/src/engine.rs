@@ -3,6 +3,7 @@
 mod ending;
 mod journal;
 mod keeping;
+mod shelf;
 mod witness;
 
 use std::{env, ffi::OsString, time::Duration};
@@ -173,7 +174,8 @@ impl Engine {
             ending.asked().await;
             at_end
         };
-        agent_shell::run(agent, self.bus.clone(), store, self.host.clone(), shutdown).await
+        let (bus, host, book) = (self.bus.clone(), self.host.clone(), self.open_book().await);
+        agent_shell::run(agent, bus, store, book, host, shutdown).await
     }
 
     async fn without_store(
@@ -194,8 +196,8 @@ impl Engine {
                 }
             }
         };
-        let (bus, host) = (self.bus.clone(), self.host.clone());
-        agent_shell::run_without_store(agent, bus, why, host, shutdown).await?;
+        let (bus, host, book) = (self.bus.clone(), self.host.clone(), self.open_book().await);
+        agent_shell::run_without_store(agent, bus, why, book, host, shutdown).await?;
         Ok(store.try_recv().map_or(Ended::Asked, Ended::StoreAgain))
     }
 

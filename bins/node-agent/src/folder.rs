@@ -1,13 +1,15 @@
 //! The engine's folder: what lies where in it, and that it has one engine.
 //!
 //! ```text
-//! store/       what the machine was declared
-//! builds/      installed builds
-//! data/        what instances keep, MODULE/INSTANCE
-//! output/      what programs wrote, MODULE/INSTANCE/RESOURCE.log
-//! shims/       what runs: a folder for each process
-//! set-aside/   what was found damaged
-//! agent.sock   where the engine is asked how everything stands
+//! store/        what the machine was declared
+//! book/         what failed here, and what that restricts
+//! builds/       installed builds
+//! data/         what instances keep, MODULE/INSTANCE
+//! output/       what programs wrote, MODULE/INSTANCE/RESOURCE.log
+//! shims/        what runs: a folder for each process
+//! set-aside/    what was found damaged
+//! freed.jsonl   what was freed here by hand
+//! agent.sock    where the engine is asked how everything stands
 //! ```
 
 use std::{
@@ -69,6 +71,14 @@ impl Folder {
 
     pub(crate) fn store(&self) -> PathBuf {
         self.0.join("store")
+    }
+
+    pub(crate) fn book(&self) -> PathBuf {
+        self.0.join("book")
+    }
+
+    pub(crate) fn freed(&self) -> PathBuf {
+        self.0.join("freed.jsonl")
     }
 
     pub(crate) fn output(&self) -> PathBuf {

@@ -8,7 +8,9 @@
 //!   systemd is told (`systemd`).
 //! - `status` is what a running engine says, and what is found where none runs; `logs` reads what programs wrote;
 //!   `doctor` looks the machine over.
+//! - `book` looks at the machine's failure book, and changes it by hand.
 
+mod book;
 mod clock;
 mod command_line;
 mod config;
@@ -62,6 +64,7 @@ fn execute(flags: Flags, output: &Output) -> Result<ExitStatus, Failure> {
         Command::Run(run) => block_on(async { Ok(engine::run(&run, &everywhere, output).await) }),
         Command::Status => block_on(status::status(&everywhere, output)).map(done),
         Command::Logs(logs) => block_on(logs::logs(&logs, &everywhere, output)).map(done),
+        Command::Book(book) => block_on(book::book(&book, &everywhere, output)).map(done),
         Command::Doctor => block_on(doctor::doctor(&everywhere, output)).map(done),
     }
 }

@@ -35,6 +35,8 @@ impl Error for Violation {
     }
 }
 
+const NOW: Time = Time::UNIX_EPOCH;
+
 type Outcome = Result<(), Box<dyn Error>>;
 
 /// A check of one rule, which may open its journal anew.
@@ -81,7 +83,7 @@ struct Written<J> {
 impl<J: Journal> Written<J> {
     fn new(journal: J) -> Result<Self, Box<dyn Error>> {
         let fresh = || Ok::<_, Infallible>(BookId::from_random([7; 16]));
-        let book = Book::open(None, now(), fresh, Rules::default())?;
+        let book = Book::open(None, NOW, fresh, Rules::default())?;
         Ok(Self { book, journal, expected: Kept::default() })
     }
 
@@ -130,12 +132,12 @@ fn every_kind<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> 
     let id = ExecutionId::new("a1f-1")?;
     written.run(Book::flush)?;
     let intent =
-        Intent { build: build.clone(), mode: Mode::HOLD, id: id.clone(), start: Some(now()) };
+        Intent { build: build.clone(), mode: Mode::HOLD, id: id.clone(), start: Some(NOW) };
     written.run(|book| book.begin(&host, intent))?;
     let failure = failure(&build, &host, "it exited");
-    written.run(|book| book.record(failure, now()))?;
+    written.run(|book| book.record(failure, NOW))?;
     let ran = HoldRan { build: build.clone(), exec: Some(id.clone()), at: None };
-    written.run(|book| book.mark_hold_ran(&host, ran, now()))?;
+    written.run(|book| book.mark_hold_ran(&host, ran, NOW))?;
     written.run(|book| book.rotate_identity(BookId::from_random([8; 16])))?;
     let mut written = written.reopened(reopen)?;
     written.run(|book| book.end(&host, &id))?;
@@ -153,14 +155,14 @@ fn order<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> J) ->
     for place in 0..40 {
         let build = Build::new("ac", "web", &format!("b{}", place * 7 % 40))?;
         let failure = failure(&build, &host, "it exited");
-        written.run(|book| book.record(failure, now()))?;
+        written.run(|book| book.record(failure, NOW))?;
     }
-    let pointer = Some(now() + chrono::TimeDelta::seconds(1));
+    let pointer = Time::from_timestamp(1, 0);
     for place in [3, 0, 17] {
         let build = Build::new("ac", "web", &format!("b{place}"))?;
         written.run(|book| book.clear_on_pointer(&build, pointer))?;
         let failure = failure(&build, &host, "it exited again");
-        written.run(|book| book.record(failure, now()))?;
+        written.run(|book| book.record(failure, NOW))?;
     }
     written.reopened(reopen)?;
     Ok(())
@@ -169,7 +171,7 @@ fn order<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> J) ->
 fn twice<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> J) -> Outcome {
     let host = Host::new("h1")?;
     let failure = failure(&Build::new("ac", "web", "b1")?, &host, "it exited");
-    if let Step::Land(change, then) = written.book.record(failure, now()) {
+    if let Step::Land(change, then) = written.book.record(failure, NOW) {
         written.land(&change)?;
         written.land(&change)?;
         let Answer { .. } = written.book.landed(then, Landing::Landed);
@@ -202,7 +204,7 @@ fn odd_names<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> J
         };
         written.run(|book| book.begin(&host, intent))?;
         let failure = Failure { marker: MarkerWish::Set, ..failure(&build, &host, name) };
-        written.run(|book| book.record(failure, now()))?;
+        written.run(|book| book.record(failure, NOW))?;
     }
     let mut written = written.reopened(reopen)?;
     let host = Host::new("h1")?;
@@ -214,12 +216,12 @@ fn large<J: Journal>(mut written: Written<J>, reopen: &mut dyn FnMut(J) -> J) ->
     let last_lines: String =
         (0..2_000).map(|line| format!("line {line} of the output\n")).collect();
     let failed = failure(&Build::new("ac", "web", "b")?, &host, &last_lines);
-    written.run(|book| book.record(failed, now()))?;
+    written.run(|book| book.record(failed, NOW))?;
     // What failed to land before lands with the next change, and may be much.
     for place in 0..1_000 {
         let build = Build::new("ac", &format!("app-{}", place % 50), &format!("b{place}"))?;
         let failed = failure(&build, &host, "it exited");
-        if let Step::Land(_, then) = written.book.record(failed, now()) {
+        if let Step::Land(_, then) = written.book.record(failed, NOW) {
             let Answer { .. } = written.book.landed(then, Landing::Failed);
         }
     }
@@ -236,16 +238,12 @@ fn failure(build: &Build, host: &Host, reason: &str) -> Failure {
         cause: "release".to_string(),
         mode: Mode::HOLD,
         reason: reason.to_string(),
-        promoted_at: Some(now()),
-        at: Some(now()),
+        promoted_at: Some(NOW),
+        at: Some(NOW),
         held_down: Hosts::from_iter([host.clone()]),
         marker: MarkerWish::Leave,
         exec: None,
         start: None,
         snapshot: None,
     }
-}
-
-fn now() -> Time {
-    Time::UNIX_EPOCH
 }

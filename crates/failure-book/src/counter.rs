@@ -110,6 +110,12 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_generation_is_shown_as_its_number() {
+        assert_eq!(Generation::new(17).unwrap().to_string(), "17");
+    }
 
     #[test]
     fn it_counts_to_the_last_number_and_never_wraps() {

@@ -197,3 +197,16 @@ pub enum MarkerWish {
     /// It does not. A stale failure that was to hold its own host down sets one all the same.
     Leave,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_mode_is_shown_as_it_was_given() {
+        for (mode, text) in [(Mode::HOLD, "hold"), (Mode::new("Hold ".into()), "Hold ")] {
+            assert_eq!(mode.to_string(), text);
+        }
+    }
+}

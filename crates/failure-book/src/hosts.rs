@@ -76,6 +76,7 @@ impl FromIterator<Host> for Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     #[test]
     fn the_order_is_that_of_listing_and_each_host_is_there_once() {
@@ -89,5 +90,14 @@ mod tests {
         assert_eq!(names, ["h1", "h2", "h3"]);
         assert_eq!(hosts, [host("h1"), host("h2"), host("h3")].into_iter().collect());
         assert_ne!(hosts, [host("h2"), host("h1"), host("h3")].into_iter().collect());
+    }
+
+    #[test]
+    fn no_hosts_are_empty_and_some_are_not() {
+        let mut hosts = Hosts::default();
+        assert!(hosts.is_empty());
+        hosts.insert(&Host::new("h1").unwrap());
+        assert!(!hosts.is_empty());
+        assert_eq!(format!("{hosts:?}"), "[Host(h1)]");
     }
 }

@@ -55,7 +55,7 @@ impl FromStr for BookId {
         }
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             let [high, low] = [digit(pair[0]), digit(pair[1])];
-            *byte = high.zip(low).map(|(high, low)| high << 4 | low).ok_or_else(bad)?;
+            *byte = high.zip(low).map(|(high, low)| 16 * high + low).ok_or_else(bad)?;
         }
         Ok(Self(bytes))
     }
@@ -140,6 +140,7 @@ impl fmt::Debug for ExecutionId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString;
 
     #[test]
@@ -149,12 +150,19 @@ mod tests {
             0xee, 0xff,
         ]);
         assert_eq!(id.to_string(), "00112233445566778899aabbccddeeff");
+        assert_eq!(format!("{id:?}"), "BookId(00112233445566778899aabbccddeeff)");
         assert_eq!(id.to_string().parse(), Ok(id));
         for text in
             ["", "00112233445566778899AABBCCDDEEFF", "0011", "é0112233445566778899aabbccddeef"]
         {
             assert!(text.parse::<BookId>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_execution_is_shown_as_it_was_given() {
+        let id = ExecutionId::new("a1f-7").unwrap();
+        assert_eq!(format!("{id} {id:?}"), "a1f-7 ExecutionId(a1f-7)");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is kept of a book, on a disk or in a document.
 
 use crate::change::{Change, Row, RowChange, RowKey};
+use crate::counter::Generation;
 use crate::entries::{Intent, Marker, Record};
 use crate::identity::BookId;
 use crate::index::Ordinal;
@@ -30,6 +31,32 @@ impl Kept {
     #[must_use]
     pub fn needs_identity(&self) -> bool {
         self.id.is_none()
+    }
+
+    /// Which book it is; `None` when the next open gives it a new identity.
+    #[must_use]
+    pub fn id(&self) -> Option<BookId> {
+        self.id
+    }
+
+    /// The failure records, in book order.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// The hold-ran markers, by host.
+    pub fn markers(&self) -> impl ExactSizeIterator<Item = (&Host, &Marker)> {
+        self.markers.iter()
+    }
+
+    /// The intents, by host: executions whose outcome was not written.
+    pub fn intents(&self) -> impl ExactSizeIterator<Item = (&Host, &Intent)> {
+        self.intents.iter()
+    }
+
+    /// The generations, by the joined names of their apps; `None` for one that the next open gives.
+    pub fn generations(&self) -> impl ExactSizeIterator<Item = (&App, Option<Generation>)> {
+        self.generations.iter().map(|(app, kept)| (app, Generation::new(*kept)))
     }
 
     /// Makes a change in it: what a journal does that keeps a book as a value.

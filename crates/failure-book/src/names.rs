@@ -216,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn names_are_shown_joined() {
+        let build = Build::new("ac", "web", "b1").unwrap();
+        let host = Host::new("h1").unwrap();
+        assert_eq!(format!("{build} {build:?}"), "ac/web/b1 Build(ac/web/b1)");
+        assert_eq!(format!("{app} {app:?}", app = build.app()), "ac/web App(ac/web)");
+        assert_eq!(format!("{host} {host:?}"), "h1 Host(h1)");
+    }
+
+    #[test]
     fn apps_are_ordered_by_their_joined_text() {
         let key = |account| App::new(account, "web").unwrap();
         assert!(key("ac-2") < key("ac"), "`-` comes before `/`");

@@ -2,7 +2,7 @@
 
 use failure_book::{
     Answer, Begun, Book, BookId, Build, Disk, DocumentError, ExecutionId, FailureBook, Generation,
-    Grant, HoldRan, Host, Intent, Journal, Kept, MemoryJournal, Mode, NotImported,
+    Grant, HoldRan, Host, Intent, Journal, Kept, Landing, MemoryJournal, Mode, NotImported,
     RECONCILED_REASON, Rules, Served, Step, Time, Unsaved,
 };
 use proptest::prelude::*;
@@ -67,6 +67,23 @@ fn three_schemas_are_read_and_the_third_is_written() -> Outcome {
 }
 
 #[test]
+fn what_is_kept_can_be_looked_at_as_it_is() -> Outcome {
+    let kept = Kept::from_document(full(3).as_bytes())?;
+    assert_eq!(kept.id(), Some(OLD.parse()?));
+    assert_eq!(Kept::from_document(full(2).as_bytes())?.id(), None);
+    let records: Vec<_> = kept.records().map(|record| record.build.to_string()).collect();
+    assert_eq!(records, ["ac/web/b1"]);
+    let marked: Vec<_> = kept.markers().map(|(host, _)| host.as_str()).collect();
+    assert_eq!(marked, ["h4"]);
+    let begun: Vec<_> =
+        kept.intents().map(|(host, intent)| (host.as_str(), intent.id.as_str())).collect();
+    assert_eq!(begun, [("h5", "w7")], "an intent is no failure as long as nobody opens the book");
+    let generations: Vec<_> = kept.generations().map(|(app, kept)| (app.as_str(), kept)).collect();
+    assert_eq!(generations, [("ac/web", Generation::new(8))]);
+    Ok(())
+}
+
+#[test]
 fn what_is_refused_says_what_and_where() {
     let cases = [
         ("", "EOF while parsing"),
@@ -113,6 +130,19 @@ fn what_is_missing_or_null_is_empty_and_unknown_keys_are_ignored() -> Outcome {
     let kept = Kept::from_document(sparse.as_bytes())?;
     let open = Book::open(Some(kept), now(), || Ok::<_, Infallible>(id(7)), Rules::default())?;
     assert_eq!((open.hold_ran_count(), open.list().count()), (1, 0));
+    Ok(())
+}
+
+#[test]
+fn what_is_empty_is_not_written() -> Outcome {
+    let empty: serde_json::Value = serde_json::from_str(&Kept::default().to_document()?)?;
+    let expected = serde_json::json!({"schema": 3, "records": [], "durable_epochs": true});
+    assert_eq!(empty, expected);
+
+    let full = Kept::from_document(full(3).as_bytes())?.to_document()?;
+    for key in ["hold_ran", "seq", "intents", "book", "gens"] {
+        assert!(full.contains(&format!("\"{key}\": ")), "{full}");
+    }
     Ok(())
 }
 
@@ -225,6 +255,23 @@ fn an_import_that_does_not_land_is_owed() -> Outcome {
     book.journal_mut().set_disk(Disk::Well);
     assert_eq!(book.run(Book::save_if_dirty).error, None);
     assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
+    Ok(())
+}
+
+/// A change from before an import has nothing of it, so its landing pays for nothing of it.
+#[test]
+fn what_lands_late_pays_for_nothing_of_an_import() -> Outcome {
+    let fresh = || Ok::<_, Infallible>(id(7));
+    let mut book = Book::open(None, now(), fresh, Rules::default())?;
+    let late = (10..30).map(|byte| book.rotate_identity(id(byte))).last();
+    let kept = Kept::from_document(full(3).as_bytes())?;
+    let Step::Land(import, _) = book.import(kept, now(), id(9)) else {
+        return Err("an import has to land".into());
+    };
+    let Some(Step::Land(_, late)) = late else { return Err("a new identity has to land".into()) };
+    assert_eq!(book.landed(late, Landing::Landed).error, None);
+    let Step::Land(owed, _) = book.save_if_dirty() else { return Err("it is not owed".into()) };
+    assert_eq!(owed, import);
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 //! cannot be read is never an empty book.
 
 use failure_book::{
-    BadName, Begun, Book, BookId, Build, Disk, ExecutionId, Failure, FailureBook, Fault, Host,
-    Hosts, Intent, Journal, MarkerWish, MemoryJournal, MemoryJournalError, Mode, OpenError, Row,
-    RowChange, RowError, RowKey, Rules, Served, Step, Time, Unsaved, contract,
+    BadName, Begun, Book, BookId, Build, Change, Disk, ExecutionId, Failure, FailureBook, Fault,
+    Host, Hosts, Intent, Journal, MarkerWish, MemoryJournal, MemoryJournalError, Mode, OpenError,
+    Row, RowChange, RowError, RowKey, Rules, Served, Step, Time, Unsaved, contract,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -129,11 +129,14 @@ fn a_change_is_written_in_the_safe_order() -> Outcome {
         id: ExecutionId::new("a1f-1")?,
         start: None,
     };
-    let first = failure(&build("b1")?)?;
+    let first_build = build("b1")?;
+    let first = failure(&first_build)?;
     assert_eq!(book.run(|book| book.record(first, now())).error, None);
     assert_eq!(book.run(|book| book.begin(&host, intent)).error, None);
-    // Three changes that failed to land, and a fourth that brings all of them along.
+    // Four changes that failed to land, and a fifth that brings all of them along.
     book.journal_mut().set_disk(Disk::TakesNoWrites);
+    let pointer = Time::from_timestamp(1, 0);
+    let _ = book.run(|book| book.clear_on_pointer(&first_build, pointer));
     let id = ExecutionId::new("a1f-1")?;
     let _ = book.run(|book| book.end(&host, &id));
     let _ = book.run(|book| book.clear_hold_ran(&host));
@@ -148,12 +151,43 @@ fn a_change_is_written_in_the_safe_order() -> Outcome {
             RowChange::Put(Row::Book { .. }) => "counter",
             RowChange::Put(Row::Generation(..)) => "generation",
             RowChange::Put(Row::Record(..)) => "record",
+            RowChange::Drop(RowKey::Record(_)) => "no record",
             RowChange::Drop(RowKey::Marker(_)) => "no marker",
             RowChange::Drop(RowKey::Intent(_)) => "no intent",
             RowChange::Put(_) | RowChange::Drop(_) => "something else",
         })
         .collect();
-    assert_eq!(order, ["counter", "generation", "record", "no marker", "no intent"]);
+    assert_eq!(order, ["counter", "generation", "record", "no record", "no marker", "no intent"]);
+    Ok(())
+}
+
+/// So one journal can outlive several books, as a disk does.
+#[test]
+fn a_borrowed_journal_is_the_journal() -> Outcome {
+    let mut journal = MemoryJournal::new();
+    let fresh = || Ok::<_, Infallible>(BookId::from_random([7; 16]));
+    let mut book = FailureBook::open(&mut journal, now(), fresh, Rules::default())?;
+    assert_eq!(book.run(Book::save_if_dirty).error, None);
+    let kept = book.book().kept();
+    assert_eq!(book.into_journal().landings(), 1);
+    assert_eq!(journal.load()?.as_ref(), Some(&kept));
+
+    let fresh = || Ok::<_, Infallible>(BookId::from_random([8; 16]));
+    let again = FailureBook::open(&mut journal, now(), fresh, Rules::default())?;
+    assert_eq!(again.book().kept(), kept);
+    Ok(())
+}
+
+#[test]
+fn landings_are_counted_and_faults_can_be_forgotten() -> Outcome {
+    let mut journal = MemoryJournal::new();
+    journal.fault_after(1, Fault::Fails);
+    journal.fault_after(2, Fault::Fails);
+    journal.land(&Change::default())?;
+    assert!(journal.land(&Change::default()).is_err());
+    journal.forget_faults();
+    journal.land(&Change::default())?;
+    assert_eq!(journal.landings(), 3, "those that failed are counted too");
     Ok(())
 }
 
@@ -263,6 +297,17 @@ fn times_of_any_kind_are_read_back() -> Outcome {
         assert_eq!(book.run(|book| book.record(failure, now())).error, None);
         assert_eq!(book.journal_mut().load()?, Some(book.book().kept()), "{time:?}");
     }
+    let host = Host::new("h1")?;
+    let intent = Intent {
+        build: build("b9")?,
+        mode: Mode::OVERLAP,
+        id: ExecutionId::new("a1f-1")?,
+        start: first_second,
+    };
+    assert_eq!(book.run(|book| book.begin(&host, intent)).error, None);
+    assert_eq!(book.book().intent_of(&host).and_then(|intent| intent.start), None);
+    assert_eq!(book.journal_mut().load()?, Some(book.book().kept()));
+
     let stamp = |name| book.book().lookup(&build(name).unwrap()).and_then(|record| record.at);
     assert_eq!((stamp("b0"), stamp("b1"), stamp("b2")), (None, None, leap));
     let marked = book.book().hold_ran_on(&Host::new("h1")?).and_then(|marker| marker.at);

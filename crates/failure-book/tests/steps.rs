@@ -1,9 +1,10 @@
 //! The book without its wrapper: steps, tickets, and what is seen while a change is being landed.
 
 use failure_book::{
-    Answer, BadName, Begun, Book, BookId, Build, Change, ExecutionId, Failure, Freed, Grant,
-    Granted, Host, Hosts, Intent, Journal, Landing, MarkerWish, MemoryJournal, Mode, NotBegun,
-    NotFreed, Recorded, Row, RowChange, RowKey, Rules, Served, Step, Then, Time, Unsaved,
+    Answer, BadName, Begun, Book, BookId, Build, Change, Cleared, ExecutionId, Failure, Freed,
+    Grant, Granted, HoldRan, Host, Hosts, Intent, Journal, Landing, MarkerWish, MemoryJournal,
+    Mode, NotBegun, NotFreed, Recorded, Row, RowChange, RowKey, Rules, Served, Step, Then, Time,
+    Unsaved,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -204,5 +205,58 @@ fn landings_that_overlap_leave_nothing_behind() -> Outcome {
     assert_eq!(book.landed(later, Landing::Landed).value, Begun::MayExecute);
     assert_eq!(book.landed(begin, Landing::Failed).value, Begun::No(NotBegun::NotLanded));
     assert_eq!(book.intent_of(&host()?), Some(&intent("w1f-3")?));
+    Ok(())
+}
+
+#[test]
+fn a_host_is_freed_of_all_of_an_app_in_one_change_and_of_nothing_else() -> Outcome {
+    let mut book = saved()?;
+    let other = Host::new("h2")?;
+    let elsewhere = Build::new("ac", "shop", "b1")?;
+    let hold = |name| {
+        let held_down = Hosts::from_iter([host()?, Host::new("h2")?]);
+        Ok::<_, Box<dyn Error>>(Failure { mode: Mode::HOLD, held_down, ..failure(name)? })
+    };
+    for name in ["b1", "b2"] {
+        drop(book.record(hold(name)?, now()));
+    }
+    drop(book.record(Failure { build: elsewhere.clone(), ..failure("b1")? }, now()));
+    drop(book.retry_host(&build("b1")?, &host()?));
+    let ran = HoldRan { build: build("b3")?, exec: None, at: Some(now()) };
+    drop(book.mark_hold_ran(&host()?, ran, now()));
+    let snapshot = book.snapshot();
+    let (_, then) = landing(book.save_if_dirty())?;
+    let Answer { .. } = book.landed(then, Landing::Landed);
+    let generation = book.published_generation(&build("b2")?, &host()?);
+
+    let (change, then) = landing(book.free_host(&build("b1")?.app(), &host()?))?;
+    // The counter, the generation, the one record that held it, and the marker.
+    assert_eq!(change.rows().len(), 4, "{change:?}");
+    assert_eq!(book.landed(then, Landing::Landed).value, Cleared::Yes);
+    for name in ["b1", "b2"] {
+        assert!(!book.blocks(&build(name)?, &host()?, Served::NotYet));
+        assert!(!book.held_down(&build(name)?, &host()?));
+        assert!(book.held_down(&build(name)?, &other), "another host of it stays held");
+    }
+    assert_eq!(book.hold_ran_on(&host()?), None);
+    assert!(book.blocks(&elsewhere, &host()?, Served::NotYet), "another app's record stands");
+    let moved = book.published_generation(&build("b2")?, &other);
+    assert!(moved > generation, "no grant from before counts: {moved:?} {generation:?}");
+    // What began before it is older than it, and spends nothing.
+    let stale = Failure { snapshot, ..failure("b2")? };
+    assert_eq!(done(book.record(stale, now()))?.value, Recorded::PreRetry);
+    Ok(())
+}
+
+#[test]
+fn a_marker_of_another_app_is_not_freed_with_a_host() -> Outcome {
+    let mut book = saved()?;
+    let ran = HoldRan { build: build("b3")?, exec: None, at: Some(now()) };
+    drop(book.mark_hold_ran(&host()?, ran, now()));
+    let (_, then) = landing(book.save_if_dirty())?;
+    let Answer { .. } = book.landed(then, Landing::Landed);
+    let shop = Build::new("ac", "shop", "b1")?.app();
+    assert_eq!(done(book.free_host(&shop, &host()?))?.value, Cleared::No);
+    assert!(book.hold_ran_on(&host()?).is_some());
     Ok(())
 }

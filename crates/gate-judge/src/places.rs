@@ -17,17 +17,16 @@ pub(crate) struct Places<'a> {
 impl<'a> Places<'a> {
     /// The place of a name, which it gets here if it has none.
     pub(crate) fn put(&mut self, name: &'a str) -> usize {
-        let is_at = |place: usize| self.names.get(place).is_some_and(|known| *known == name);
-        self.last = if is_at(self.last) {
-            self.last
-        } else if is_at(self.last + 1) {
-            self.last + 1
-        } else {
-            *self.known.entry(name).or_insert_with(|| {
-                self.names.push(name);
-                self.names.len() - 1
-            })
-        };
+        let nearby = self.names.iter().skip(self.last).take(2).position(|known| *known == name);
+        match nearby {
+            Some(steps) => self.last += steps,
+            None => {
+                self.last = *self.known.entry(name).or_insert_with(|| {
+                    self.names.push(name);
+                    self.names.len() - 1
+                });
+            }
+        }
         self.last
     }
 

@@ -288,6 +288,17 @@ pub fn read(folder: &Path) -> Result<Option<Kept>, OpenError> {
     }
 }
 
+/// Whether a journal that was [`read`] is known to hold all that was acknowledged: its mark can be relied on.
+///
+/// # Errors
+/// When the mark cannot be looked at.
+pub fn trust(folder: &Path) -> Result<Trust, OpenError> {
+    Ok(match read_mark(folder)? {
+        Marked::At(_) => Trust::Whole,
+        Marked::Missing | Marked::Damaged => Trust::Doubtful,
+    })
+}
+
 /// How often a journal that is written to meanwhile is read again.
 const READ_TRIES: u32 = 5;
 

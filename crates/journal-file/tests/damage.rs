@@ -125,8 +125,10 @@ fn a_mark_that_was_flipped_or_cut_makes_the_journal_doubtful() -> Outcome {
 fn a_journal_without_its_mark_is_doubtful_until_a_change_has_landed() -> Outcome {
     let folder = filled()?;
     let kept = journal_file::read(folder.path())?;
+    assert_eq!(journal_file::trust(folder.path())?, Trust::Whole);
     fs::remove_file(folder.path().join("mark"))?;
     for _ in 0..2 {
+        assert_eq!(journal_file::trust(folder.path())?, Trust::Doubtful);
         let opened = FileJournal::open(Options::new(folder.path()))?;
         assert_eq!(opened.trust, Trust::Doubtful);
         assert!(matches!(&opened.notes[..], [Note::MissingMark { .. }]), "{:?}", opened.notes);
@@ -268,5 +270,25 @@ fn frames_that_were_moved_are_damage() -> Outcome {
         let opened = opened_with(right.path(), "journal", &moved)?;
         assert!(opened.is_err_and(|error| is_damage(&error)), "{swapped}");
     }
+    Ok(())
+}
+
+/// A journal that went another way since, by frames that are whole and as long: the mark is of another past.
+#[test]
+fn another_past_of_the_same_length_is_damage() -> Outcome {
+    let begun = |number| -> Outcome<TempDir> {
+        let folder = place()?;
+        let mut book = book_script::open(open(folder.path())?, 1)?;
+        for number in [1, number] {
+            book_script::run(&mut book, number)?;
+        }
+        Ok(folder)
+    };
+    let (one, other) = (begun(24)?, begun(64)?);
+    let [right, wrong] = [one, other].map(|folder| (fs::read(journal_of(folder.path())), folder));
+    let wrong = wrong.0?;
+    assert_eq!(right.0?.len(), wrong.len());
+    let error = opened_with(right.1.path(), "journal", &wrong)?.err().ok_or("opened")?;
+    assert!(matches!(error, OpenError::Damaged { what: Damage::Changed, .. }), "{error}");
     Ok(())
 }

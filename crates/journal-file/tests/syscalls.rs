@@ -85,3 +85,40 @@ fn a_file_is_synced_before_it_has_its_name_and_the_folder_afterwards() -> Traced
     }
     Ok(())
 }
+
+/// The kernel takes pages that it could not write for clean: only when they are written again does a sync mean them.
+#[test]
+fn what_a_failed_sync_left_is_written_again_before_a_sync_is_believed() -> Traced {
+    if !strace_is_here("what_a_failed_sync_left_is_written_again_before_a_sync_is_believed")? {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.join("book");
+    // The first is that of the mark when the journal is made, the second that of the first change.
+    let fault = ["-e", "inject=fdatasync:error=EIO:when=4"];
+    let calls = trace(RECORDER, &fault, &root, 1, 10)?;
+    let journal = root.join("journal").to_string_lossy().into_owned();
+    let failed = calls.iter().position(|call| call.text.contains("(INJECTED)"));
+    let failed = failed.ok_or("no sync failed")?;
+    assert!(calls[failed].text.contains(&journal), "{}", calls[failed].text);
+    let written = calls[..failed].iter().rfind(|call| call.writes(&journal)).ok_or("no write")?;
+    let after = &calls[failed + 1..];
+    let synced = after.iter().position(|call| call.syncs(&journal)).ok_or("never synced")?;
+    let again = after[..synced].iter().find(|call| call.writes(&journal));
+    let again = again.ok_or("synced again, and nothing was written again")?;
+    assert!(!after[..synced].iter().any(Call::acknowledges), "said before it was synced");
+    // From the beginning of the page to where the failed write ended.
+    let [first, second] = [&written.text, &again.text].map(|text| numbers(text));
+    let ((length, place), (length_again, place_again)) = (first?, second?);
+    assert!(place_again <= place && place_again.is_multiple_of(4096), "{}", again.text);
+    assert_eq!(place_again + length_again, place + length, "{}", again.text);
+    Ok(())
+}
+
+/// The length and the place of `pwrite64(4<path>, "…"..., 300, 1200) = 300`.
+fn numbers(call: &str) -> Traced<(u64, u64)> {
+    let (call, _) = call.rsplit_once(')').ok_or("no call")?;
+    let mut numbers = call.rsplit(", ");
+    let (place, length) = (numbers.next().ok_or("no place")?, numbers.next().ok_or("no length")?);
+    Ok((length.parse()?, place.parse()?))
+}

@@ -4,6 +4,7 @@
 mod disk;
 pub mod faulty;
 mod finished;
+pub mod killed;
 mod spoken;
 pub mod trace;
 

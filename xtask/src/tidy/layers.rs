@@ -109,11 +109,13 @@ const CRATES: &[Crate] = &[
         Library::Std,
         &[
             "names",
+            "failure-book",
             "inventory",
             "toml-fields",
             "wire",
             "store",
             "host",
+            "journal-file",
             "store-sled",
             "bus-socket",
             "machine-os",

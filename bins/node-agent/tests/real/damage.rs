@@ -27,7 +27,7 @@ const UNREAD: [&str; 1] = ["store/lock"];
 const OTHERS: [&str; 2] = ["output", "builds"];
 
 /// Every file and socket below a folder, by its path within.
-fn files(dir: &Path) -> Outcome<Vec<PathBuf>> {
+pub(crate) fn files(dir: &Path) -> Outcome<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![dir.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {

@@ -1,5 +1,6 @@
 //! The real program, with real processes, sockets and disks, and a test in the place of the controller.
 
+mod book;
 mod bus;
 mod commands;
 mod damage;

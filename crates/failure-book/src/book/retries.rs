@@ -3,11 +3,12 @@
 use super::Book;
 use crate::change::RowKey;
 use crate::counter::Generation;
-use crate::entries::{Time, known};
+use crate::entries::{Served, Time, known};
 use crate::identity::BookId;
-use crate::names::{Build, Host};
+use crate::names::{App, Build, Host};
 use crate::rules::MarkerOfRetriedHost;
 use crate::step::{Answer, Step};
+use alloc::vec::Vec;
 
 /// Whether a call cleared what it was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +127,32 @@ impl Book {
             self.move_generation(&build.app());
         }
         self.settle(Cleared::from(is_freed))
+    }
+
+    /// Frees a host from every record of an app and from its marker of that app, by an operator's
+    /// word on the machine itself, in one change.
+    ///
+    /// As with [`Book::retry_host`], a record that a retry freed the host from already is left as
+    /// it is.
+    pub fn free_host(&mut self, app: &App, host: &Host) -> Step<Cleared> {
+        let holding = self.for_app(app).filter(|record| record.blocks(host, Served::NotYet));
+        let builds: Vec<Build> = holding.map(|record| record.build.clone()).collect();
+        let mut is_freed = false;
+        for build in &builds {
+            if self.free_of_record(build, host) {
+                let event = self.event();
+                self.clears.note_host(build, host, event);
+                is_freed = true;
+            }
+        }
+        let is_marked = self.hold_ran_on(host).is_some_and(|marker| marker.build.is_of(app));
+        if is_marked {
+            self.remove_marker(host);
+        }
+        if is_freed || is_marked {
+            self.move_generation(app);
+        }
+        self.settle(Cleared::from(is_freed || is_marked))
     }
 
     /// Frees what a signed grant names, if it is still what the grant was signed for.

@@ -161,6 +161,7 @@ fn nothing_is_judged_before_the_send() -> Opened {
     let before = better.gate.clone();
     assert_eq!(better.well(-10), Found::BeforeSend);
     assert_eq!(better.gate, before);
+    assert_eq!(better.gate.readiness(at(0), &Rules::default()), Readiness::Judges);
     Ok(())
 }
 
