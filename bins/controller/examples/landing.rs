@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use agent_shell::{Ending, Incarnation};
+use agent_shell::{Ending, Incarnation, KeptBook};
 use bus::{
     Bus, Bytes, InProcessBus, Pattern, PublishError, RequestError, Requests, Responder, Subject,
     SubscribeError, Subscription, queue,
@@ -21,8 +21,9 @@ use bus::{
 use chrono::{DateTime, TimeDelta, Utc};
 use controller_core::Reading;
 use controller_shell::{Clock, Config, Controller, Handle, Ids};
+use failure_book::{BookId, MemoryJournal};
 use host::{
-    Exit,
+    Exit, Host as _,
     simulated::{BuildScript, Life, SimHost},
 };
 use inventory::{Instances, Machine, Manifest};

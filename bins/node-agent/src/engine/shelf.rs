@@ -23,41 +23,46 @@ impl Engine {
         match opened {
             Ok(Opened { book, trust, notes }) => {
                 notes.iter().for_each(|note| self.noted_of_book(note));
-                match trust {
-                    Trust::Whole => book,
-                    Trust::Doubtful => self.with_another_identity(book),
+                match (book, trust) {
+                    (KeptBook::Unreadable { why }, _) => self.unreadable(why),
+                    (book, Trust::Whole) => book,
+                    (KeptBook::Open { book, journal }, Trust::Doubtful) => {
+                        self.with_another_identity(book, journal)
+                    }
                 }
             }
-            Err(why) => {
-                let line = format!(
-                    "the failure book cannot be read: {why}; what runs goes on, and no build is tried; see what can be done: \
-                     node-agent book show"
-                );
-                self.log.say(Severity::Error, &line);
-                KeptBook::Unreadable { why }
-            }
+            Err(why) => self.unreadable(why),
         }
     }
 
+    fn unreadable(&self, why: String) -> KeptBook<FileJournal> {
+        let line = format!(
+            "the failure book cannot be read: {why}; what runs goes on, and no build is tried; see what can be done: node-agent \
+             book show"
+        );
+        self.log.say(Severity::Error, &line);
+        KeptBook::Unreadable { why }
+    }
+
     /// No permission that was signed for the book as it was counts any more.
-    fn with_another_identity(&self, kept: KeptBook<FileJournal>) -> KeptBook<FileJournal> {
-        match kept {
-            KeptBook::Open { mut book, journal } => match book::drawn() {
-                Ok(id) => {
-                    let was = book.id();
-                    // What it owes lands before the agent does anything.
-                    drop(Book::rotate_identity(&mut book, id));
-                    let line = format!("the failure book was {was}, and is {id} now");
-                    self.log.say(Severity::Warning, &line);
-                    KeptBook::Open { book, journal }
-                }
-                Err(error) => {
-                    let why = format!("it needs another identity, and none can be drawn: {error}");
-                    KeptBook::Unreadable { why }
-                }
-            },
-            KeptBook::Unreadable { why } => KeptBook::Unreadable { why },
-        }
+    fn with_another_identity(
+        &self,
+        mut book: Box<Book>,
+        journal: FileJournal,
+    ) -> KeptBook<FileJournal> {
+        let id = match book::drawn() {
+            Ok(id) => id,
+            Err(error) => {
+                return self.unreadable(format!(
+                    "it needs another identity, and none can be drawn: {error}"
+                ));
+            }
+        };
+        let was = book.id();
+        // What it owes then lands before the agent does anything.
+        drop(book.rotate_identity(id));
+        self.log.say(Severity::Warning, &format!("the failure book was {was}, and is {id} now"));
+        KeptBook::Open { book, journal }
     }
 
     fn noted_of_book(&self, note: &Note) {
