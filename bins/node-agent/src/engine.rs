@@ -1,7 +1,7 @@
 //! The engine: an agent on this machine, with its disk, its processes and the bus, until it is asked to end.
 
-mod ending;
-mod journal;
+pub(crate) mod ending;
+pub(crate) mod journal;
 mod keeping;
 mod witness;
 
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The version that a hello says.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Everything that an agent on this machine needs.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 //! shims/       what runs: a folder for each process
 //! set-aside/   what was found damaged
 //! agent.sock   where the engine is asked how everything stands
+//! route.sock   where the router is told what becomes of connections
 //! ```
 
 use std::{
@@ -76,6 +77,11 @@ impl Folder {
 
     pub(crate) fn set_aside(&self) -> PathBuf {
         self.0.join("set-aside")
+    }
+
+    /// The socket of the router, which keeps this machine's listeners.
+    pub(crate) fn router(&self) -> PathBuf {
+        self.0.join("route.sock")
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

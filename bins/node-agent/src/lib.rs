@@ -6,6 +6,7 @@
 //! - `config` reads the machine's own file; `folder` says what lies where, and takes the folder for one engine.
 //! - `engine` runs an agent: its store (`keeping`), how it ends (`ending`), where its lines go (`journal`), and what
 //!   systemd is told (`systemd`).
+//! - `router` runs the process that keeps this machine's listeners.
 //! - `status` is what a running engine says, and what is found where none runs; `logs` reads what programs wrote;
 //!   `doctor` looks the machine over.
 
@@ -16,6 +17,7 @@ mod doctor;
 mod engine;
 mod folder;
 mod logs;
+mod router;
 mod status;
 mod systemd;
 
@@ -60,6 +62,7 @@ fn execute(flags: Flags, output: &Output) -> Result<ExitStatus, Failure> {
     match command {
         // What an engine has to say it says in lines, to its end.
         Command::Run(run) => block_on(async { Ok(engine::run(&run, &everywhere, output).await) }),
+        Command::Route(route) => Ok(router::route(&route, &everywhere, output)),
         Command::Status => block_on(status::status(&everywhere, output)).map(done),
         Command::Logs(logs) => block_on(logs::logs(&logs, &everywhere, output)).map(done),
         Command::Doctor => block_on(doctor::doctor(&everywhere, output)).map(done),

@@ -24,7 +24,6 @@ mod engine;
 mod entry;
 mod host;
 mod install;
-mod listeners;
 mod obstacles;
 mod output;
 mod proc;
