@@ -105,27 +105,24 @@ pub(super) async fn carry(
     events: mpsc::UnboundedSender<Event>,
 ) {
     let (id, at, backend) = (pair.client.id, pair.client.at, pair.backend);
-    match pair.run(&mut orders, &pipes).await {
-        Outcome::Over if pair.there.course() == Course::Broken => {
-            farewell::hang_up(pair.client.stream).await;
-        }
-        Outcome::Over => {}
-        Outcome::Order(Order::Park) => {
-            let _ = events.send(Event::Parked(Box::new(pair)));
-            return;
-        }
-        Outcome::Order(Order::Ease) => {
-            drop(pair.stream);
-            farewell::hang_up(pair.client.stream).await;
-        }
-        Outcome::Failed | Outcome::Order(Order::Cut | Order::Go) => {
-            for side in [&pair.client.stream, &pair.stream] {
-                // It cannot fail on a socket that is open; if it did, the other side would see an end.
-                let _ = set_socket_linger(side, Some(Duration::ZERO));
-            }
+    let outcome = pair.run(&mut orders, &pipes).await;
+    if let Outcome::Order(Order::Park) = outcome {
+        let _ = events.send(Event::Parked(Box::new(pair)));
+        return;
+    }
+    let Pair { client, stream, there, .. } = pair;
+    if matches!(outcome, Outcome::Failed | Outcome::Order(Order::Cut | Order::Go | Order::Park)) {
+        for side in [&client.stream, &stream] {
+            // It cannot fail on a socket that is open; if it did, the other side would see an end.
+            let _ = set_socket_linger(side, Some(Duration::ZERO));
         }
     }
+    drop(stream);
     let _ = events.send(Event::Ended { id, at, backend });
+    let is_eased = matches!(outcome, Outcome::Order(Order::Ease));
+    if is_eased || (matches!(outcome, Outcome::Over) && there.course() == Course::Broken) {
+        farewell::hang_up(client.stream).await;
+    }
 }
 
 /// Waits for an order to stop.
