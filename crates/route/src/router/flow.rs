@@ -17,7 +17,10 @@ use super::pipes::{Pipe, Pipes};
 /// The most that is read at a time into memory.
 const READ_BYTES: usize = 64 * 1024;
 
-/// So many full reads in a row are bulk.
+/// A read of so much is a large one: the kernel seldom has a whole buffer at a time.
+const LARGE_BYTES: usize = 16 * 1024;
+
+/// So many large reads in a row are bulk.
 const BULK_READS: u8 = 3;
 
 /// How often a direction may move something before others get their turn.
@@ -34,7 +37,7 @@ pub(super) struct Flow {
     /// Read and not written yet.
     left: Vec<u8>,
     pipe: Option<Pipe>,
-    full_reads: u8,
+    large_reads: u8,
     course: Course,
 }
 
@@ -132,22 +135,28 @@ impl Flow {
 
     /// Reads what there is, and writes of it what can be written at once.
     fn read(&mut self, from: &TcpStream, to: &TcpStream, pipes: &Pipes) -> io::Result<usize> {
-        if self.full_reads >= BULK_READS && self.pipe.is_none() {
+        if self.large_reads >= BULK_READS && self.pipe.is_none() {
             self.pipe = pipes.take();
         }
         if let Some(pipe) = &mut self.pipe {
-            return pipe.fill(from);
+            let read = pipe.fill(from)?;
+            self.note(read);
+            return Ok(read);
         }
         SCRATCH.with_borrow_mut(|scratch| {
             let read = from.try_read(scratch)?;
+            self.note(read);
             let all = scratch.get(..read).unwrap_or_default();
-            self.full_reads =
-                if read == scratch.len() { self.full_reads.saturating_add(1) } else { 0 };
             // What fails here fails again, and is seen then.
             let written = if read > 0 { to.try_write(all).unwrap_or(0) } else { 0 };
             self.left.extend_from_slice(all.get(written..).unwrap_or_default());
             Ok(read)
         })
+    }
+
+    fn note(&mut self, read: usize) {
+        self.large_reads =
+            if read >= LARGE_BYTES { self.large_reads.saturating_add(1) } else { 0 };
     }
 
     /// Nobody takes what is read here any more.
