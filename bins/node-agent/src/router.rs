@@ -7,8 +7,9 @@ use route::{Config, Ended, READY, Router};
 use terminal::{
     failure::{ExitStatus, Failure},
     output::Output,
-    runtime::block_on,
 };
+
+use tokio::runtime::Builder;
 
 use crate::{
     command_line::{Everywhere, Route},
@@ -27,7 +28,11 @@ pub(crate) fn route(route: &Route, everywhere: &Everywhere, output: &Output) -> 
         Ok(journal) => journal,
         Err(error) => return output.ended(Err(Failure::because("no thread for lines", &error))),
     };
-    let status = match block_on(run(route, everywhere, &journal)) {
+    // One thread: connections that waited go on in the order in which they came.
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::because("the router cannot start", &error));
+    let ended = runtime.and_then(|runtime| runtime.block_on(run(route, everywhere, &journal)));
+    let status = match ended {
         Ok(()) => ExitStatus::Done,
         Err(failure) => {
             // Whoever started it may have gone.

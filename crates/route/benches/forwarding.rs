@@ -107,11 +107,7 @@ fn row(
         ratios.push(direct / routed);
     }
     let [one, two, ratio] = [one, two, ratios].map(median);
-    println!(
-        "{what:<26} {:>12.0} {:>12.0} {ratio:>8.2} {target:>10}",
-        figure(one),
-        figure(two)
-    );
+    println!("{what:<26} {:>12.0} {:>12.0} {ratio:>8.2} {target:>10}", figure(one), figure(two));
     Ok(())
 }
 
@@ -194,9 +190,7 @@ fn ask_new(at: SocketAddr) -> Outcome<Duration> {
     by_clients(move || (0..CONNECTIONS).try_for_each(|_| ask(&mut TcpStream::connect(at)?)))
 }
 
-fn by_clients(
-    work: impl Fn() -> std::io::Result<()> + Copy + Send + 'static,
-) -> Outcome<Duration> {
+fn by_clients(work: impl Fn() -> std::io::Result<()> + Copy + Send + 'static) -> Outcome<Duration> {
     timed(|| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| thread::spawn(work)).collect();
         for client in clients {

@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::counts::Counts;
 use crate::place;
@@ -23,6 +23,10 @@ use crate::words::{
 
 /// How long a router may take to say who it is. It can be in the middle of a handover.
 const WELCOME_MAX: Duration = Duration::from_secs(20);
+
+/// How often a router that hangs up before it has said who it is is tried.
+const CONNECT_TRIES: u32 = 20;
+const CONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Questions that wait to be sent.
 const QUESTIONS_MAX: usize = 64;
@@ -109,9 +113,25 @@ impl RouterClient {
     /// # Errors
     /// When no router runs there, or it cannot be spoken with.
     pub async fn connect(socket: &Path) -> Result<Self, ConnectError> {
-        let stream = place::reach(socket).await.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectError::Nobody,
-            _ => ConnectError::Io(error),
+        let mut tries = 1;
+        loop {
+            match Self::connect_once(socket).await {
+                // Another has just taken its place, at the same socket.
+                Err(ConnectError::Gone(Gone::Lost | Gone::Goodbye(Goodbye::Moved)))
+                    if tries < CONNECT_TRIES =>
+                {
+                    sleep(CONNECT_PAUSE).await;
+                    tries += 1;
+                }
+                connected => return connected,
+            }
+        }
+    }
+
+    async fn connect_once(socket: &Path) -> Result<Self, ConnectError> {
+        let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+        let stream = place::reach(socket).await.map_err(|error| {
+            if nobody.contains(&error.kind()) { ConnectError::Nobody } else { error.into() }
         })?;
         place::check(&stream).map_err(|place::Stranger { uid }| ConnectError::Stranger { uid })?;
         let (mut from, mut to) = stream.into_split();

@@ -188,11 +188,6 @@ fn now() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the adapter's own clock, for its timers")]
-fn instant() -> Instant {
-    Instant::now()
-}
-
 impl Router {
     /// Makes a router at its socket. One that runs there already hands over all that it has, and ends.
     ///
@@ -202,10 +197,7 @@ impl Router {
         let descriptors = raise_limit();
         let place = Place::of(&config.socket)?;
         let turn = place.turn().await?;
-        let inherited = match place.occupant().await? {
-            Some(stream) => inherit::receive(stream).await?,
-            None => None,
-        };
+        let inherited = inherit::from_occupant(&place).await?;
         let (listener, inheritance) = match inherited {
             Some((listener, inheritance)) => (listener, Some(inheritance)),
             None => (place.listen(&turn)?, None),
@@ -242,10 +234,11 @@ impl Router {
         Ok(router)
     }
 
-    /// Works until it is asked to end, or another takes its place.
+    /// Works until it is asked to end, or another takes its place. On a runtime of one thread connections that waited are begun
+    /// in the order in which they came; with more it can happen that two overtake each other.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Ended {
         let mut shutdown = std::pin::pin!(shutdown);
-        let mut tick = instant() + TICK;
+        let mut tick = Instant::now() + TICK;
         loop {
             tokio::select! {
                 event = self.events.recv() => {
@@ -260,7 +253,7 @@ impl Router {
                         self.heed(event).await;
                     }
                     if self.is_waited_for() {
-                        tick = tick.min(instant() + TICK);
+                        tick = tick.min(Instant::now() + TICK);
                     }
                 }
                 accepted = self.control.listener.accept() => {
@@ -275,7 +268,7 @@ impl Router {
                         self.end().await;
                         return Ended::Orphaned;
                     }
-                    tick = instant() + if self.is_waited_for() { TICK } else { IDLE_TICK };
+                    tick = Instant::now() + if self.is_waited_for() { TICK } else { IDLE_TICK };
                 }
                 () = &mut shutdown => {
                     self.end().await;

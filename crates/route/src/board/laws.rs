@@ -29,8 +29,7 @@ fn backend(number: u8) -> SocketAddr {
 fn to() -> impl Strategy<Value = To> {
     let refusal = || Refusal::Http { why: "later".to_owned() };
     prop_oneof![
-        prop::collection::vec((0..4_u8).prop_map(backend), 1..4)
-            .prop_map(|to| To::Forward { to }),
+        prop::collection::vec((0..4_u8).prop_map(backend), 1..4).prop_map(|to| To::Forward { to }),
         (0..4_u32, 0..2000_u64).prop_map(move |(limit, time)| To::Hold {
             limit,
             time: Duration::from_millis(time),

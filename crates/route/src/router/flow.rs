@@ -155,8 +155,7 @@ impl Flow {
     }
 
     fn note(&mut self, read: usize) {
-        self.large_reads =
-            if read >= LARGE_BYTES { self.large_reads.saturating_add(1) } else { 0 };
+        self.large_reads = if read >= LARGE_BYTES { self.large_reads.saturating_add(1) } else { 0 };
     }
 
     /// Nobody takes what is read here any more.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::flow::Flow;
 use super::handover::{FromHeir, FromOld, Parked};
@@ -19,11 +19,21 @@ use super::{BeginError, Client, Router};
 use crate::board::{Board, ConnectionId};
 use crate::client;
 use crate::passing::{Passage, Passed};
-use crate::place::{self, Stranger};
+use crate::place::{self, Place, Stranger};
+use crate::table::Fault;
 use crate::words::PROTOCOL;
 
 /// How long the one before may say nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// How often a router may hang up before it is taken for one that lives and does not hand over.
+const HANG_UPS_MAX: u32 = 40;
+
+/// How long addresses and a socket of a process that is gone may take to be free.
+const FREE_MAX: Duration = Duration::from_secs(2);
+
+/// How often that is looked at.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a router was handed.
 #[derive(Debug)]
@@ -42,8 +52,23 @@ enum End {
     Gone,
 }
 
-/// Takes what the router at the other end has. None: it is gone, and there was nothing.
-pub(super) async fn receive(
+/// Takes what the router at this place has. None: there is none.
+pub(super) async fn from_occupant(
+    place: &Place,
+) -> Result<Option<(UnixListener, Inheritance)>, BeginError> {
+    for _ in 0..HANG_UPS_MAX {
+        let Some(stream) = place.occupant().await? else { return Ok(None) };
+        if let Some(inherited) = receive(stream).await? {
+            return Ok(Some(inherited));
+        }
+        // Whether it is gone or only does not want to is seen by whether anybody listens there.
+        sleep(PAUSE).await;
+    }
+    Err(kept("it hangs up without a word".to_owned()))
+}
+
+/// Takes what the router at the other end has. None: it has hung up before it said anything.
+async fn receive(
     mut stream: UnixStream,
 ) -> Result<Option<(UnixListener, Inheritance)>, BeginError> {
     place::check(&stream).map_err(|Stranger { uid }| {
@@ -111,6 +136,18 @@ fn one(descriptors: Vec<OwnedFd>) -> Option<OwnedFd> {
     Some(one)
 }
 
+/// Opens an address of a process that is gone, as soon as the kernel has closed all that it had.
+async fn open_when_free(at: SocketAddr) -> Result<TcpListener, Fault> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match listening::open(at) {
+            Err(Fault::InUse { .. }) if waited < FREE_MAX => sleep(PAUSE).await,
+            opened => return opened,
+        }
+        waited += PAUSE;
+    }
+}
+
 fn missing() -> io::Error {
     io::Error::new(ErrorKind::InvalidData, "a message came without its descriptors")
 }
@@ -161,7 +198,7 @@ impl Router {
             if self.listening.contains_key(&at) {
                 continue;
             }
-            match listening::open(at) {
+            match open_when_free(at).await {
                 Ok(listener) => {
                     self.listening.insert(at, Listening::paused(listener));
                 }
@@ -196,3 +233,6 @@ impl Router {
         Client { id, at, stream, _place: place }
     }
 }
+
+#[cfg(test)]
+mod tests;

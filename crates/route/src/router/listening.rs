@@ -61,11 +61,11 @@ pub(super) fn open(at: SocketAddr) -> Result<TcpListener, Fault> {
 }
 
 fn fault(error: &io::Error) -> Fault {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => Fault::InUse { by: None },
-        io::ErrorKind::PermissionDenied => Fault::Forbidden,
-        io::ErrorKind::AddrNotAvailable => Fault::NoSuchAddress,
-        _ => Fault::Other { why: error.to_string() },
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::ADDRINUSE) => Fault::InUse { by: None },
+        Some(Errno::ACCESS | Errno::PERM) => Fault::Forbidden,
+        Some(Errno::ADDRNOTAVAIL) => Fault::NoSuchAddress,
+        Some(_) | None => Fault::Other { why: error.to_string() },
     }
 }
 

@@ -148,7 +148,8 @@ async fn a_reader_that_is_slow_holds_up_its_writer_and_takes_no_memory() {
     let (listener, address) = backend().await;
     bed.set(forward(&[address])).await;
     let resident = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", bed.engine.about().pid)).unwrap();
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", bed.engine.about().pid)).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
     };
@@ -268,7 +269,8 @@ async fn version_six_is_forwarded_and_stands_beside_version_four() {
     let bed = Bed::new().await;
     let (four, six) = (Server::at("four", "127.0.0.1:0").await, Server::at("six", "[::1]:0").await);
     let port = free("127.0.0.1").port();
-    let [any_four, any_six] = ["0.0.0.0", "::"].map(|ip| SocketAddr::new(ip.parse().unwrap(), port));
+    let [any_four, any_six] =
+        ["0.0.0.0", "::"].map(|ip| SocketAddr::new(ip.parse().unwrap(), port));
     bed.set_all([(any_four, forward(&[six.address])), (any_six, forward(&[four.address]))]).await;
     let local = |ip: &str| SocketAddr::new(ip.parse().unwrap(), port);
     assert_eq!(ask(local("127.0.0.1"), "x").await.unwrap(), "six x");

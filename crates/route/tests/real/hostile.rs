@@ -144,8 +144,10 @@ async fn a_router_goes_on_without_an_engine_until_its_time_is_up_or_nobody_can_f
     let pid = engine.about().pid;
     // A socket that is removed is made anew.
     fs::remove_file(&socket).unwrap();
-    until("it can be found again", async || route::find(&socket).await.is_ok_and(|one| one.is_some()))
-        .await;
+    until("it can be found again", async || {
+        route::find(&socket).await.is_ok_and(|one| one.is_some())
+    })
+    .await;
     drop(engine);
     drop(folder);
     until("it has ended", async || !alive(pid)).await;

@@ -79,8 +79,10 @@ async fn an_upgrade_is_noticed_by_no_connection() {
     let mut verdict = String::new();
     soon("the verdict", bulk.read_to_string(&mut verdict)).await.unwrap();
     assert_eq!(verdict, format!("{MUCH} None"));
-    (sent.await.unwrap(), sinking.await.unwrap());
-    bed.set_all([(bed.at, forward(&[server.address])), (held_at, forward(&[server.address]))]).await;
+    sent.await.unwrap();
+    sinking.await.unwrap();
+    bed.set_all([(bed.at, forward(&[server.address])), (held_at, forward(&[server.address]))])
+        .await;
     for (number, stream) in held.iter_mut().enumerate() {
         assert_eq!(soon("an answer", hear_line(stream)).await.unwrap(), format!("a {number}"));
     }
@@ -133,7 +135,8 @@ async fn an_heir_that_fails_on_the_way_changes_nothing() {
         // It is the same router, and its engine is still connected.
         assert_eq!(bed.engine.counts().await.unwrap().0[&held_at].queued, 1, "{gone_after:?}");
     }
-    bed.set_all([(bed.at, forward(&[server.address])), (held_at, forward(&[server.address]))]).await;
+    bed.set_all([(bed.at, forward(&[server.address])), (held_at, forward(&[server.address]))])
+        .await;
     assert_eq!(soon("an answer", hear_line(&mut held)).await.unwrap(), "a kept");
     let tally = load.end().await;
     assert_eq!((tally.lost, tally.reconnected), (Vec::new(), 0));
@@ -169,7 +172,8 @@ async fn of_many_that_begin_at_once_one_is_there_with_everything() {
     let server = Server::start("a").await;
     bed.set(forward(&[server.address])).await;
     let load = Load::start(bed.at, 2, 2);
-    let starts = ["2", "3", "4", "5"].map(|version| tokio::spawn(route::start(bed.starts(version))));
+    let starts =
+        ["2", "3", "4", "5"].map(|version| tokio::spawn(route::start(bed.starts(version))));
     for start in starts {
         // One whose router was replaced before anybody connected to it finds that of another.
         drop(soon("a start", start).await.unwrap().unwrap());
