@@ -172,6 +172,60 @@ fn is_trusted(uid: u32, own: u32) -> bool {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_socket_is_made_in_place_of_a_dead_one_however_long_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a".repeat(120)).join("b".repeat(120));
+        fs::create_dir_all(&deep).unwrap();
+        let path = deep.join("route.sock");
+        for _ in 0..2 {
+            let place = Place::of(&path).unwrap();
+            let turn = place.turn().await.unwrap();
+            assert!(place.occupant().await.unwrap().is_none());
+            let listener = place.listen(&turn).unwrap();
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            reach(&path).await.unwrap();
+            assert!(place.occupant().await.unwrap().is_some());
+            // While one begins nobody else makes a socket.
+            assert!(matches!(place.listen_again(), Err(PlaceError::Locked)));
+            drop(listener);
+        }
+        assert!(
+            reach(&path).await.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_no_socket_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("route.sock");
+        fs::write(&path, "mine").unwrap();
+        let place = Place::of(&path).unwrap();
+        let turn = place.turn().await.unwrap();
+        assert!(matches!(place.listen(&turn), Err(PlaceError::InTheWay)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        place.remove(None);
+        assert!(path.exists());
+        assert!(matches!(Place::of(Path::new("/")), Err(PlaceError::NoName)));
+    }
+
+    #[tokio::test]
+    async fn only_the_own_socket_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::of(&folder.path().join("route.sock")).unwrap();
+        let turn = place.turn().await.unwrap();
+        let _first = place.listen(&turn).unwrap();
+        let first = place.inode();
+        let _second = place.listen(&turn).unwrap();
+        let second = place.inode();
+        place.remove(first);
+        assert_eq!((place.inode(), place.is_gone()), (second, false));
+        place.remove(second);
+        assert_eq!(place.inode(), None);
+        drop(folder);
+        assert!(place.is_gone());
+    }
+
     #[test]
     fn the_own_user_and_root_are_trusted() {
         for (uid, own, expected) in [(7, 7, true), (0, 7, true), (8, 7, false), (7, 0, false)] {
