@@ -134,18 +134,7 @@ impl Board {
             return Course::Refuse(Refusal::Close);
         };
         route.total += 1;
-        match &route.to {
-            Some(To::Forward { .. }) => route.forward(id, &[]),
-            Some(To::Hold { limit, then, .. }) => {
-                let (limit, then) = (*limit as usize, then.clone());
-                route.hold(id, Waiting { since: now, tried: now }, limit, then)
-            }
-            Some(To::Refuse(refusal)) => {
-                let refusal = refusal.clone();
-                route.refuse(refusal)
-            }
-            None => route.refuse(Refusal::Close),
-        }
+        route.admit(id, now)
     }
 
     /// A backend could not be reached.
@@ -162,29 +151,19 @@ impl Board {
         route.left(backend);
         let course = match &route.to {
             Some(To::Forward { to }) => {
-                let unreached = route
-                    .refused_by
-                    .entry(id)
-                    .or_insert_with(|| Unreached { since: now, backends: Vec::new() });
+                let new = || Unreached { since: now, backends: Vec::new() };
+                let unreached = route.refused_by.entry(id).or_insert_with(new);
                 unreached.backends.push(backend);
                 if to.iter().all(|backend| unreached.backends.contains(backend)) {
                     unreached.backends.clear();
-                    let since = unreached.since;
-                    route.hold(id, Waiting { since, tried: now }, UNREACHED_LIMIT, Refusal::Close)
+                    let waiting = Waiting { since: unreached.since, tried: now };
+                    route.hold(id, waiting, UNREACHED_LIMIT, Refusal::Close)
                 } else {
                     let met = unreached.backends.clone();
                     route.forward(id, &met)
                 }
             }
-            Some(To::Hold { then, limit, .. }) => {
-                let (limit, then) = (*limit as usize, then.clone());
-                route.hold(id, Waiting { since: now, tried: now }, limit, then)
-            }
-            Some(To::Refuse(refusal)) => {
-                let refusal = refusal.clone();
-                route.refuse(refusal)
-            }
-            None => route.refuse(Refusal::Close),
+            Some(To::Hold { .. } | To::Refuse(_)) | None => route.admit(id, now),
         };
         if matches!(course, Course::Refuse(_)) {
             route.refused_by.remove(&id);
@@ -294,6 +273,22 @@ impl Board {
 }
 
 impl Route {
+    /// What becomes of a connection that has met no backend yet.
+    fn admit(&mut self, id: ConnectionId, now: Duration) -> Course {
+        match &self.to {
+            Some(To::Forward { .. }) => self.forward(id, &[]),
+            Some(To::Hold { limit, then, .. }) => {
+                let (limit, then) = (*limit as usize, then.clone());
+                self.hold(id, Waiting { since: now, tried: now }, limit, then)
+            }
+            Some(To::Refuse(refusal)) => {
+                let refusal = refusal.clone();
+                self.refuse(refusal)
+            }
+            None => self.refuse(Refusal::Close),
+        }
+    }
+
     fn refuse(&mut self, refusal: Refusal) -> Course {
         self.refused += 1;
         Course::Refuse(refusal)

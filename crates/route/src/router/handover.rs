@@ -32,8 +32,7 @@ use super::{Client, Event, Router, now};
 use crate::board::{Board, ConnectionId};
 use crate::passing::{Passage, Passed};
 
-/// How long connections may take to stand still, and the heir to take all. Nobody is accepted meanwhile; who comes waits in the
-/// kernel.
+/// How long the heir may take to have all. Nobody is accepted meanwhile; who comes waits in the kernel.
 const TAKE_MAX: Duration = Duration::from_secs(10);
 
 /// What the one before says.
@@ -83,6 +82,14 @@ struct Still {
     back: (Vec<u8>, Course),
 }
 
+/// All connections at a standstill.
+#[derive(Default)]
+struct Standstill {
+    pairs: Vec<Still>,
+    /// What engines said meanwhile. If the router goes on it heeds that; if not, they ask its heir.
+    unheeded: Vec<Event>,
+}
+
 /// Why nothing was handed over.
 struct NotTaken(String);
 
@@ -94,7 +101,7 @@ impl Router {
             listening.pause().await;
         }
         let still = self.stand_still().await;
-        let offered = timeout(TAKE_MAX, self.offer(&mut passage, &still)).await;
+        let offered = timeout(TAKE_MAX, self.offer(&mut passage, &still.pairs)).await;
         let late = || NotTaken("it takes too long".to_owned());
         let given = match offered.map_err(|_| late()).flatten() {
             // Whether it has begun only it knows, so there is no limit: its word or its end comes.
@@ -110,23 +117,26 @@ impl Router {
         let no = FromOld::No { why };
         let _ = timeout(TAKE_MAX, passage.send(&no, &[], &[])).await;
         drop(passage);
-        self.go_on(still);
+        self.go_on(still.pairs);
+        for event in still.unheeded {
+            self.heed(event).await;
+        }
         false
     }
 
     /// Lets all connections come to a stop.
-    async fn stand_still(&mut self) -> Vec<Still> {
+    async fn stand_still(&mut self) -> Standstill {
         for open in self.open.values() {
             open.orders.send_replace(Order::Park);
         }
-        let mut still = Vec::new();
+        let mut still = Standstill::default();
         // Also what was accepted last is among the events.
         while !(self.open.is_empty() && self.events.is_empty()) {
             let Some(event) = self.events.recv().await else { break };
             match event {
                 Event::Parked(pair) => {
                     self.open.remove(&pair.client.id);
-                    still.extend(self.still(*pair));
+                    still.pairs.extend(self.still(*pair));
                 }
                 Event::TakenBack { client, backend } => self.take_back(client, backend),
                 Event::Arrived { at, stream, place } => {
@@ -139,12 +149,10 @@ impl Router {
                 }
                 // Only one takes over.
                 Event::Heir(stream) => drop(stream),
-                // They ask the heir; not to be answered ends their connection.
-                Event::Asked { taken, .. } => drop(taken),
-                Event::Engine(stream) => drop(stream),
-                Event::Exhausted { .. } | Event::Ended { .. } | Event::Left { .. } => {
-                    self.heed(event).await;
+                Event::Asked { .. } | Event::Engine(_) | Event::Left { .. } => {
+                    still.unheeded.push(event);
                 }
+                Event::Exhausted { .. } | Event::Ended { .. } => self.heed(event).await,
             }
         }
         still

@@ -130,7 +130,12 @@ async fn an_heir_that_fails_on_the_way_changes_nothing() {
         if gone_after == GoneAfter::Yours {
             assert_eq!(raw::passed(&mut heir).await, "\"yours\"");
         }
+        // What is asked meanwhile is answered when it is clear who goes on.
+        let engine = bed.engine.clone();
+        let asked = tokio::spawn(async move { engine.counts().await });
+        tokio::task::yield_now().await;
         drop(heir);
+        soon("an answer", asked).await.unwrap().unwrap();
         load.answered(5).await;
         // It is the same router, and its engine is still connected.
         assert_eq!(bed.engine.counts().await.unwrap().0[&held_at].queued, 1, "{gone_after:?}");
