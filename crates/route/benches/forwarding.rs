@@ -10,11 +10,12 @@ use std::error::Error;
 use std::future::pending;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use route::{Config, READY, Router, Start, Table, To};
+use route::{Config, READY, Router, RouterClient, Start, Table, To};
 use tempfile::TempDir;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -25,6 +26,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 const CLIENTS: usize = 8;
 const REQUESTS: usize = 1_500;
 const CONNECTIONS: usize = 250;
+const OPEN: usize = 400;
 const REQUEST: [u8; 64] = [b'q'; 64];
 const ANSWER: [u8; 256] = [b'a'; 256];
 
@@ -50,7 +52,7 @@ async fn router(socket: &str) -> Outcome {
         socket: socket.into(),
         version: "bench".to_owned(),
         orphan_after: Some(Duration::from_secs(5)),
-        say: Box::new(|line| println!("{line}")),
+        say: Box::new(|_| {}),
     };
     let router = Router::begin(config).await?;
     println!("{READY}");
@@ -61,8 +63,7 @@ async fn router(socket: &str) -> Outcome {
 async fn measure() -> Outcome {
     let folder = TempDir::new()?;
     let socket = folder.path().join("route.sock");
-    let command = vec![std::env::current_exe()?.into(), "router".into(), socket.clone().into()];
-    let engine = route::start(Start { command, socket, lines: Stdio::inherit() }).await?;
+    let engine = start(&socket).await?;
     let (bulk, asked) = (sink()?, answers()?);
     let (bulk_routed, asked_routed) = (free()?, free()?);
     let all: BTreeMap<SocketAddr, To> = [(bulk_routed, bulk), (asked_routed, asked)]
@@ -83,7 +84,49 @@ async fn measure() -> Outcome {
         let rate = |seconds: f64| (CLIENTS * CONNECTIONS) as f64 / seconds;
         row("connections/s", rate, "", || ask_new(asked), || ask_new(asked_routed))
     });
-    tokio::task::spawn_blocking(move || measured.join()).await?.map_err(|_| "it broke off")?
+    tokio::task::spawn_blocking(move || measured.join()).await?.map_err(|_| "it broke off")??;
+    idle(&engine, &socket, asked_routed).await
+}
+
+/// What connections cost that are only open, and how long it takes to hand them over.
+async fn idle(engine: &RouterClient, socket: &Path, at: SocketAddr) -> Outcome {
+    let before = resident_kib(engine.about().pid)?;
+    let opened = tokio::task::spawn_blocking(move || open(at)).await?;
+    let mut open = opened?;
+    let after = resident_kib(engine.about().pid)?;
+    let each = after.saturating_sub(before) as f64 / OPEN as f64;
+    println!(
+        "{:<26} {before:>8} KiB resident, and {each:.1} KiB for each of {OPEN} connections",
+        "idle"
+    );
+    let begun = now();
+    start(socket).await?;
+    let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+    println!("{:<26} {milliseconds:>8.0} ms with {OPEN} connections", "upgrade");
+    let asked = tokio::task::spawn_blocking(move || open.iter_mut().try_for_each(ask)).await?;
+    Ok(asked?)
+}
+
+async fn start(socket: &Path) -> Outcome<RouterClient> {
+    let command = vec![std::env::current_exe()?.into(), "router".into(), socket.into()];
+    let start = Start { command, socket: socket.to_owned(), lines: Stdio::inherit() };
+    Ok(route::start(start).await?)
+}
+
+/// Connections that were used once, and are idle.
+fn open(at: SocketAddr) -> std::io::Result<Vec<TcpStream>> {
+    let one = |_| {
+        let mut stream = TcpStream::connect(at)?;
+        ask(&mut stream)?;
+        Ok(stream)
+    };
+    (0..OPEN).map(one).collect()
+}
+
+fn resident_kib(pid: u32) -> Outcome<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no such line")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
 }
 
 /// An address on which nobody listens now.
@@ -117,8 +160,12 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 fn timed(work: impl FnOnce() -> Outcome) -> Outcome<Duration> {
-    let begun = Instant::now();
+    let begun = now();
     work()?;
     Ok(begun.elapsed())
 }

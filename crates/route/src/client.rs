@@ -177,7 +177,8 @@ impl RouterClient {
     }
 
     /// Waits until no connection to a backend is left. In the last part of the limit, a second at most, connections are closed
-    /// as they become quiet: the backend spoke last, and nothing is on its way. After it the rest is cut.
+    /// as they become quiet: the backend spoke last, and nothing is on its way. After it the rest is cut. That goes on also when
+    /// nobody waits for the answer any more, as long as there is a connection to the router.
     ///
     /// # Errors
     /// When there is no answer; nothing is cut then.

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -126,7 +126,8 @@ impl Place {
 
     fn lock_file(&self) -> io::Result<File> {
         let path = self.within(&format!("{}.lock", self.name));
-        File::options().create(true).truncate(false).write(true).open(path)
+        // Whoever can open it can lock it, and keep routers from beginning.
+        File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
     }
 
     /// Which file has the name now.
@@ -183,7 +184,9 @@ mod tests {
             let turn = place.turn().await.unwrap();
             assert!(place.occupant().await.unwrap().is_none());
             let listener = place.listen(&turn).unwrap();
-            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            for path in [&path, &deep.join("route.sock.lock")] {
+                assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            }
             reach(&path).await.unwrap();
             assert!(place.occupant().await.unwrap().is_some());
             // While one begins nobody else makes a socket.

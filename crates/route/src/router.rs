@@ -239,6 +239,8 @@ impl Router {
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Ended {
         let mut shutdown = std::pin::pin!(shutdown);
         let mut tick = Instant::now() + TICK;
+        // Out of descriptors, say: looking again at once would not help.
+        let mut accepts_engines = true;
         loop {
             tokio::select! {
                 event = self.events.recv() => {
@@ -256,12 +258,14 @@ impl Router {
                         tick = tick.min(Instant::now() + TICK);
                     }
                 }
-                accepted = self.control.listener.accept() => {
-                    if let Ok((stream, _)) = accepted {
+                accepted = self.control.listener.accept(), if accepts_engines => match accepted {
+                    Ok((stream, _)) => {
                         tokio::spawn(talking::greet(stream, self.gate.events.clone()));
                     }
-                }
+                    Err(_) => accepts_engines = false,
+                },
                 () = sleep_until(tick) => {
+                    accepts_engines = true;
                     self.tick();
                     if self.is_orphan() {
                         (self.config.say)("no engine has come for too long, or none can find this router any more: it ends");

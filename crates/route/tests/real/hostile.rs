@@ -52,6 +52,37 @@ async fn what_cannot_be_read_ends_the_conversation_with_the_reason_and_changes_n
     assert_eq!(ask(bed.at, "hello").await.unwrap(), "a hello");
 }
 
+#[tokio::test]
+async fn an_engine_that_asks_too_much_or_does_not_read_is_dismissed() {
+    let bed = Bed::new().await;
+    let server = Server::start("a").await;
+    bed.set(forward(&[server.address])).await;
+    let _open = TcpStream::connect(bed.at).await.unwrap();
+    until("it is open", async || bed.open(server.address).await == 1).await;
+    let mut peer = UnixStream::connect(bed.socket()).await.unwrap();
+    peer.write_all(&message(ENGINE)).await.unwrap();
+    let backend = server.address;
+    let drain = format!(
+        r#"{{"id":1,"ask":{{"drain":{{"backend":"{backend}","limit":{{"secs":600,"nanos":0}}}}}}}}"#
+    );
+    for _ in 0..=256 {
+        peer.write_all(&message(&drain)).await.unwrap();
+    }
+    assert!(said(&mut peer).await.unwrap().contains("welcome"));
+    let goodbye = said(&mut peer).await.unwrap();
+    assert!(goodbye.contains("more than 256 backends"), "{goodbye}");
+
+    let mut peer = UnixStream::connect(bed.socket()).await.unwrap();
+    peer.write_all(&message(ENGINE)).await.unwrap();
+    let counts = message(r#"{"id":1,"ask":"counts"}"#);
+    // It reads nothing, until the router does not listen any more.
+    let asking = async { while peer.write_all(&counts).await.is_ok() {} };
+    soon("the end", asking).await;
+    assert_eq!(ask(bed.at, "hello").await.unwrap(), "a hello");
+    let again = RouterClient::connect(&bed.socket()).await.unwrap();
+    assert_eq!(again.counts().await.unwrap().open_to(backend), 1);
+}
+
 /// Also where the file would let everybody in.
 #[tokio::test]
 async fn another_user_is_refused() {
