@@ -58,7 +58,8 @@ pub fn run() -> ExitCode {
         return machine_os::shim::main();
     }
     if first.is_some_and(|argument| argument == NODE_AGENT) {
-        return node_agent::run(std::env::args_os().skip(1));
+        let image = node_agent::Image::Within(NODE_AGENT);
+        return node_agent::run(std::env::args_os().skip(1), image);
     }
     let flags = match Flags::try_parse() {
         Ok(flags) => flags,

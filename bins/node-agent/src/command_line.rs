@@ -47,6 +47,8 @@ pub(crate) struct Everywhere {
 pub(crate) enum Command {
     /// Run the engine, until it is asked to end; what it runs goes on then
     Run(Run),
+    /// Keep this machine's listeners, whatever becomes of the engine; one that runs already hands them over
+    Route(Route),
     /// How everything on this machine stands, as its engine says
     Status,
     /// What a program wrote; needs no engine
@@ -256,6 +258,16 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Route {
+    /// The router's own socket; not said: route.sock in the engine's folder
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// How long it goes on without an engine; not said: for ever
+    #[arg(long, hide = true, value_name = "SPAN")]
+    pub(crate) orphan_after: Option<Span>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// INSTANCE, or MODULE/INSTANCE where two modules have one of that name
     pub(crate) instance: InstanceRef,
@@ -314,6 +326,9 @@ mod tests {
             ("run now", usage),
             ("run --statement-every soon", usage),
             ("run --at-stop later", usage),
+            ("route", understood),
+            ("route --socket /run/bellwether/route.sock --orphan-after 60s", understood),
+            ("route --orphan-after later", usage),
             ("--output json status", understood),
             ("status --dir /data --output json", understood),
             ("status --output yaml", usage),

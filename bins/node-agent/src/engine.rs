@@ -1,7 +1,7 @@
 //! The engine: an agent on this machine, with its disk, its processes and the bus, until it is asked to end.
 
-mod ending;
-mod journal;
+pub(crate) mod ending;
+pub(crate) mod journal;
 mod keeping;
 mod shelf;
 mod witness;
@@ -10,7 +10,7 @@ use std::{env, ffi::OsString, time::Duration};
 
 use agent_shell::{Incarnation, Log, RunError, Severity};
 use bus_socket::SocketBus;
-use machine_os::{OsConfig, OsHost};
+use machine_os::{OsConfig, OsHost, RouterConfig};
 use names::MachineName;
 use store_sled::SledStore;
 use terminal::{
@@ -22,14 +22,14 @@ use wire::Statement;
 
 use self::{ending::Ending, journal::Journal, keeping::Keeping, witness::Witness};
 use crate::{
-    SHIM,
+    Image, ROUTE, SHIM,
     command_line::{Everywhere, Run},
     config::{AtStop, Config, DEFAULT_PATH, Origin},
     folder::Folder,
 };
 
 /// The version that a hello says.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Everything that an agent on this machine needs.
 #[derive(Debug)]
@@ -56,13 +56,18 @@ enum Ended {
 }
 
 /// Runs the engine until it is asked to end. What it has to say it says in lines, also why it does not begin.
-pub(crate) async fn run(run: &Run, everywhere: &Everywhere, output: &Output) -> ExitStatus {
+pub(crate) async fn run(
+    run: &Run,
+    everywhere: &Everywhere,
+    image: Image,
+    output: &Output,
+) -> ExitStatus {
     let journal = match Journal::begin(output.status) {
         Ok(journal) => journal,
         Err(error) => return output.ended(Err(Failure::because("no thread for lines", &error))),
     };
     let log = journal.log();
-    let status = match begin(run, everywhere, &log).await {
+    let status = match begin(run, everywhere, image, &log).await {
         Ok(()) => ExitStatus::Done,
         Err(failure) => {
             failure.message.lines().for_each(|line| log.say(Severity::Error, line));
@@ -77,7 +82,12 @@ pub(crate) async fn run(run: &Run, everywhere: &Everywhere, output: &Output) -> 
     status
 }
 
-async fn begin(run: &Run, everywhere: &Everywhere, log: &Log) -> Result<(), Failure> {
+async fn begin(
+    run: &Run,
+    everywhere: &Everywhere,
+    image: Image,
+    log: &Log,
+) -> Result<(), Failure> {
     let broken = |what: &'static str| move |error| Failure::because(what, &error);
     if run.tether {
         ending::tether().map_err(broken("the standard input cannot be held"))?;
@@ -96,6 +106,9 @@ async fn begin(run: &Run, everywhere: &Everywhere, log: &Log) -> Result<(), Fail
         shim: shim().map_err(broken("it cannot be told which program this is"))?,
         path: Some(config.path),
         bounds: config.bounds,
+        router: Some(
+            router(run, &folder, image).map_err(broken("it cannot be told which program this is"))?,
+        ),
         orphan_after: run.orphan_after.map(inventory::Span::as_duration),
     });
     let host = host.map_err(|error| Failure::because("this machine cannot be used", &error))?;
@@ -125,6 +138,21 @@ async fn begin(run: &Run, everywhere: &Everywhere, log: &Log) -> Result<(), Fail
 /// What starts a shim: this very program.
 fn shim() -> std::io::Result<Vec<OsString>> {
     Ok(vec![env::current_exe()?.into_os_string(), OsString::from(SHIM)])
+}
+
+/// What starts a router: this very program too.
+fn router(run: &Run, folder: &Folder, image: Image) -> std::io::Result<RouterConfig> {
+    let mut command = vec![env::current_exe()?.into_os_string()];
+    match image {
+        Image::Own => {}
+        Image::Within(word) => command.push(OsString::from(word)),
+    }
+    let socket = folder.router();
+    command.extend([OsString::from(ROUTE), OsString::from("--socket"), socket.clone().into_os_string()]);
+    if let Some(span) = run.orphan_after {
+        command.extend([OsString::from("--orphan-after"), OsString::from(span.to_string())]);
+    }
+    Ok(RouterConfig { command, socket, version: VERSION.to_owned() })
 }
 
 impl Engine {

@@ -10,6 +10,7 @@
 //! set-aside/    what was found damaged
 //! freed.jsonl   what was freed here by hand
 //! agent.sock    where the engine is asked how everything stands
+//! route.sock    where the router is told what becomes of connections
 //! ```
 
 use std::{
@@ -87,6 +88,11 @@ impl Folder {
 
     pub(crate) fn set_aside(&self) -> PathBuf {
         self.0.join("set-aside")
+    }
+
+    /// The socket of the router, which keeps this machine's listeners.
+    pub(crate) fn router(&self) -> PathBuf {
+        self.0.join("route.sock")
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

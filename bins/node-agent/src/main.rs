@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    node_agent::run(std::env::args_os())
+    node_agent::run(std::env::args_os(), node_agent::Image::Own)
 }

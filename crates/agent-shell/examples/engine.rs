@@ -47,6 +47,7 @@ fn run(root: &Path, declaration: &Path) -> Result<(), Box<dyn Error>> {
         shim: vec![env::current_exe()?.into(), "shim".into()],
         path: None,
         bounds: Bounds::open(),
+        router: None,
         orphan_after: Some(Duration::from_secs(60)),
     })?;
     let config =

@@ -63,6 +63,9 @@ pub trait Host: Clone + Send + Sync + 'static {
         table: &Table,
     ) -> impl Future<Output = Result<BTreeMap<SocketAddr, String>, RouteError>> + Send;
 
+    /// Waits until whatever leads the public addresses is gone, and [`Host::route`] has to be asked again.
+    fn unrouted(&self) -> impl Future<Output = ()> + Send;
+
     /// Waits until nothing that was forwarded to a process's address goes on any more, for at most `limit`: then what is
     /// left is cut. Where nothing was forwarded it returns at once.
     fn drained(&self, address: SocketAddr, limit: Duration) -> impl Future<Output = ()> + Send;

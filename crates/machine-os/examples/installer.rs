@@ -49,6 +49,6 @@ fn open(root: &str, source: &str) -> Result<OsHost, Box<dyn Error>> {
     let (root, artifacts) = (root.into(), source.into());
     let bounds = Bounds::open();
     let config =
-        OsConfig { root, artifacts, shim: Vec::new(), path: None, bounds, orphan_after: None };
+        OsConfig { root, artifacts, shim: Vec::new(), path: None, bounds, router: None, orphan_after: None };
     Ok(OsHost::open(config)?)
 }

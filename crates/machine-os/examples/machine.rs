@@ -85,6 +85,7 @@ impl Machine {
             shim,
             path,
             bounds: Bounds::open(),
+            router: None,
             orphan_after,
         };
         let size = std::fs::metadata(format!("{artifacts}/{digest}"))?.len();

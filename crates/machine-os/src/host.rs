@@ -4,16 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use host::{AdoptError, Adopted, Bundle, Clock, Host, InstallError, ProcessSpec, StartError};
+use host::{
+    AdoptError, Adopted, Bundle, Clock, Host, InstallError, ProcessSpec, RouteError, StartError,
+};
 use names::{BuildId, ModuleName};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::task::spawn_blocking;
+use wire::route::Table;
 use wire::{BootId, Trouble};
 
 use crate::aside;
@@ -24,6 +28,7 @@ use crate::entry::{self, Keepsake};
 use crate::install::{self, Builds};
 use crate::obstacles::{self, check_port, free_address};
 use crate::proc;
+use crate::routes::{RouterConfig, Routes};
 use crate::shim::{Errand, Tie};
 use crate::troubles::Watch;
 use crate::user::User;
@@ -44,6 +49,8 @@ pub struct OsConfig {
     pub path: Option<String>,
     /// What the machine's owner allows.
     pub bounds: Bounds,
+    /// The machine's router; `None`: this host has none, and leads no address anywhere.
+    pub router: Option<RouterConfig>,
     /// How long a workload goes on without any engine; `None`, as in production: for ever. Given a time, it also ends at
     /// once when nobody could find it any more, because the host's folder was removed.
     pub orphan_after: Option<Duration>,
@@ -61,6 +68,7 @@ struct Inner {
     boot: BootId,
     builds: Builds,
     watch: Watch,
+    routes: Routes,
 }
 
 /// Why this machine cannot be used.
@@ -101,7 +109,8 @@ impl OsHost {
         let boot = BootId(proc::boot().map_err(OpenError::Boot)?);
         let builds = Builds::open(config.root.clone(), config.artifacts.clone());
         let watch = Watch::new(config.root.clone());
-        Ok(Self { inner: Arc::new(Inner { config, boot, builds, watch }) })
+        let routes = Routes::new(config.router.clone());
+        Ok(Self { inner: Arc::new(Inner { config, boot, builds, watch, routes }) })
     }
 
     fn build_folder(&self, module: &ModuleName, build: &BuildId) -> PathBuf {
@@ -189,6 +198,18 @@ impl Host for OsHost {
 
     async fn troubles(&self) -> Vec<Trouble> {
         self.inner.watch.troubles().await
+    }
+
+    async fn route(&self, table: &Table) -> Result<BTreeMap<SocketAddr, String>, RouteError> {
+        self.inner.routes.set(table).await
+    }
+
+    async fn unrouted(&self) {
+        self.inner.routes.lost().await;
+    }
+
+    async fn drained(&self, address: SocketAddr, limit: Duration) {
+        self.inner.routes.drained(address, limit).await;
     }
 
     async fn verify(&self, spec: &ProcessSpec, ours: &[OsProcess]) -> Result<(), StartError> {

@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use host::{ProcessSpec, StartError};
+use route::listeners::{self, Answering};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 
 use crate::bounds::{Bounds, Forbidden, Named};
 use crate::engine::dial;
-use crate::listeners::{self, Answering};
 use crate::user::{self, User};
 
 /// Looks at everything but whether the port is free, and says whom the workload runs as, if not as the agent. Its build lies

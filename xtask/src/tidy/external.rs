@@ -98,6 +98,17 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
         ],
     ),
     (
+        Layer::Part,
+        &[
+            // A router passes on sockets (`net`), moves bytes through pipes (`pipe`) and has a clock that nobody sets (`time`).
+            external("rustix", &["std", "process", "fs", "event", "net", "pipe", "time"]),
+            external("serde", &["alloc", "derive"]),
+            external("serde_json", &["alloc", "std"]),
+            external("thiserror", &[]),
+            external("tokio", &["io-util", "macros", "net", "process", "rt", "sync", "time"]),
+        ],
+    ),
+    (
         Layer::Adapter,
         &[
             // Its checksums guard the failure book's journal; sled and flate2 bring it too.

@@ -16,6 +16,8 @@ pub(super) enum Layer {
     Core,
     /// What a shell needs of the world, with its stand-in in memory.
     Port,
+    /// A part of the machine that adapters are made of.
+    Part,
     /// A port made of the real thing.
     Adapter,
     /// Gathers facts, runs a core, carries out its actions.
@@ -77,10 +79,16 @@ const CRATES: &[Crate] = &[
     row("bus", Layer::Port, Library::Std, &[]),
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
+    row("route", Layer::Part, Library::Std, &[]),
     row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
     row("journal-file", Layer::Adapter, Library::Std, &["failure-book"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store"]),
-    row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
+    row(
+        "machine-os",
+        Layer::Adapter,
+        Library::Std,
+        &["names", "inventory", "wire", "host", "route"],
+    ),
     row(
         "controller-shell",
         Layer::Shell,
@@ -116,6 +124,7 @@ const CRATES: &[Crate] = &[
             "store",
             "host",
             "journal-file",
+            "route",
             "store-sled",
             "bus-socket",
             "machine-os",
@@ -226,6 +235,7 @@ fn may_use(row: &Crate, dependency: &Dependency) -> bool {
             | Layer::Wire
             | Layer::Core
             | Layer::Port
+            | Layer::Part
             | Layer::Adapter => !row.layer.is_pure(),
             Layer::Shell | Layer::Surface | Layer::Carried | Layer::Binary | Layer::Chores => false,
             Layer::Development => true,

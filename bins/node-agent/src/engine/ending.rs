@@ -14,13 +14,13 @@ use tokio::{
 
 /// The wish that the engine ends.
 #[derive(Debug, Clone)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     asked: watch::Receiver<bool>,
 }
 
 impl Ending {
     /// From now on the first signal is a wish, and the second ends the process as it is.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(signal);
         let mut signals = [interrupt?, terminate?, hangup?];
@@ -36,7 +36,7 @@ impl Ending {
     }
 
     /// Waits until somebody wishes it.
-    pub(super) async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) {
         // The sender is gone only when the runtime is.
         if self.asked.wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
@@ -54,7 +54,7 @@ async fn any([one, two, three]: &mut [Signal; 3]) {
 
 /// From now on this process is killed as soon as the standard input ends: whoever holds its other end cannot be outlived,
 /// however they end.
-pub(super) fn tether() -> io::Result<()> {
+pub(crate) fn tether() -> io::Result<()> {
     thread::Builder::new().name("tether".to_owned()).spawn(|| {
         let mut stdin = stdin().lock();
         let mut bytes = [0; 256];

@@ -34,7 +34,7 @@ enum Form {
 
 /// Writes lines, in a thread of its own.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     written: SyncSender<Written>,
     form: Form,
     unwritten: Arc<AtomicU64>,
@@ -49,7 +49,7 @@ enum Written {
 
 impl Journal {
     /// Begins to write to the standard error, with these colours unless it is the journal.
-    pub(super) fn begin(paint: Paint) -> std::io::Result<Self> {
+    pub(crate) fn begin(paint: Paint) -> std::io::Result<Self> {
         let form = if systemd::is_journal() { Form::Journal } else { Form::Stream(paint) };
         let (written, coming) = sync_channel(LINES_MAX);
         let unwritten = Arc::new(AtomicU64::new(0));
@@ -72,7 +72,7 @@ impl Journal {
     }
 
     /// Takes lines.
-    pub(super) fn log(&self) -> Log {
+    pub(crate) fn log(&self) -> Log {
         let (written, form) = (self.written.clone(), self.form);
         let unwritten = Arc::clone(&self.unwritten);
         Log::new(move |severity, text| {
@@ -87,7 +87,7 @@ impl Journal {
     }
 
     /// Lets what was told until now be written.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let (say, is_written) = sync_channel(1);
         if self.written.try_send(Written::Mark(say)).is_ok() {
             let _ = is_written.recv_timeout(LAST_LINES);

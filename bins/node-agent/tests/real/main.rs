@@ -7,4 +7,5 @@ mod damage;
 mod disk;
 mod life;
 mod machine;
+mod router;
 mod unit;

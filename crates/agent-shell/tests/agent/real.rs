@@ -49,6 +49,7 @@ impl Bed {
             path: None,
             bounds: Bounds::open(),
             // With its folder, whatever a test left running ends.
+            router: None,
             orphan_after: Some(Duration::from_secs(60)),
         });
         let controller = Controller::new().await;

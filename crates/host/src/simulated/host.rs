@@ -148,6 +148,10 @@ impl Host for SimHost {
         Ok(faults)
     }
 
+    async fn unrouted(&self) {
+        std::future::pending().await
+    }
+
     async fn drained(&self, _: SocketAddr, _: Duration) {}
 
     async fn adopt(&self) -> Result<Vec<Adopted<SimProcess>>, AdoptError> {

@@ -1,10 +1,8 @@
 //! What holds where a manifest says nothing. None of these ever changes once it is released: see [`super::write`].
 
-use core::net::SocketAddr;
-
 use gate_judge::Policy;
 
-use super::model::{Check, GatePolicy, Health, Manifest, Restart, Signal, Stop, Swap, Tool};
+use super::model::{Check, GatePolicy, Health, Listen, Manifest, Restart, Signal, Stop, Swap, Tool};
 use crate::span::Span;
 
 impl Default for Swap {
@@ -38,8 +36,8 @@ impl Health {
 
     /// Of a resource that says nothing of its health. One that listens must at least accept a connection. Of any other
     /// nothing can be asked but that it stays up, here for longer than a start that fails takes.
-    pub(super) fn unsaid(listen: Option<SocketAddr>) -> Self {
-        let check = listen.map_or(Check::Alive(Span::seconds(10)), |_| Check::Tcp);
+    pub(super) fn unsaid(listen: Listen) -> Self {
+        let check = listen.public().map_or(Check::Alive(Span::seconds(10)), |_| Check::Tcp);
         Self {
             check,
             every: Self::EVERY,
@@ -54,7 +52,7 @@ impl Health {
 impl Default for Stop {
     /// `TERM` is what programs expect, and ten seconds let most of them finish the requests they have begun.
     fn default() -> Self {
-        Self { signal: Signal::Term, grace: Span::seconds(10) }
+        Self { signal: Signal::Term, grace: Span::seconds(10), drain: Span::seconds(10) }
     }
 }
 

@@ -68,8 +68,8 @@ pub struct Resource {
     pub command: Vec<String>,
     /// Environment, beside what the agent and the instance give.
     pub environment: BTreeMap<String, String>,
-    /// The machine's public address of this resource.
-    pub listen: Option<SocketAddr>,
+    /// Where it can be reached.
+    pub listen: Listen,
     /// How its health is found out.
     pub health: Health,
     /// How it is stopped.
@@ -80,6 +80,44 @@ pub struct Resource {
     pub user: Option<String>,
     /// What it may use.
     pub limits: Limits,
+}
+
+/// Where a resource can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listen {
+    /// Nowhere from outside: it has a private port, whether it uses it or not.
+    #[default]
+    Private,
+    /// At this public address, where the machine's router accepts and forwards to its private port.
+    Routed(SocketAddr),
+    /// At this public address, where it accepts itself. So two of them cannot run at a time.
+    Direct(SocketAddr),
+}
+
+impl Listen {
+    /// Its public address.
+    pub const fn public(self) -> Option<SocketAddr> {
+        match self {
+            Self::Private => None,
+            Self::Routed(address) | Self::Direct(address) => Some(address),
+        }
+    }
+
+    /// The address that the process itself must listen on; `None`: a private one that it is given.
+    pub const fn direct(self) -> Option<SocketAddr> {
+        match self {
+            Self::Private | Self::Routed(_) => None,
+            Self::Direct(address) => Some(address),
+        }
+    }
+
+    /// The address that is routed to it.
+    pub const fn routed(self) -> Option<SocketAddr> {
+        match self {
+            Self::Private | Self::Direct(_) => None,
+            Self::Routed(address) => Some(address),
+        }
+    }
 }
 
 /// How a resource's health is found out.
@@ -129,6 +167,8 @@ pub struct Stop {
     pub signal: Signal,
     /// How long it has before it is killed.
     pub grace: Span,
+    /// How long connections that were routed to it may go on before it is asked to end.
+    pub drain: Span,
 }
 
 /// The signals that may ask a process to end.

@@ -97,7 +97,8 @@ fn resource(resource: &Resource) -> Option<Word<'_>> {
         ("name", Word::text(name.as_str())),
         ("command", words(command)),
         ("environment", Word::table(environment)),
-        ("listen", listen.and_then(Word::printed)),
+        ("listen", listen.public().and_then(Word::printed)),
+        ("direct", listen.direct().map(|_| Word::Yes(true))),
         ("health", health(checked)),
         ("stop", stop(stopped)),
         ("restart", restart(restarted)),
@@ -141,10 +142,14 @@ fn health(health: &Health) -> Option<Word<'_>> {
 }
 
 fn stop(stop: &Stop) -> Option<Word<'_>> {
-    let Stop { signal, grace } = stop;
+    let Stop { signal, grace, drain } = stop;
     let default = Stop::default();
     let signal = if *signal == default.signal { None } else { Word::text(signal.word()) };
-    Word::table([("signal", signal), ("grace", Word::span(*grace, default.grace))])
+    Word::table([
+        ("signal", signal),
+        ("grace", Word::span(*grace, default.grace)),
+        ("drain", Word::span(*drain, default.drain)),
+    ])
 }
 
 fn restart(restart: &Restart) -> Option<Word<'_>> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use host::{CheckFailed, Exit, Process};
 use inventory::{Check, Stop};
+use route::listeners::{self, Answering};
 use rustix::process::Signal;
 use tokio::task::spawn_blocking;
 use wire::ProcessIdentity;
@@ -14,7 +15,6 @@ use wire::ProcessIdentity;
 use crate::check;
 use crate::engine::Shimmed;
 use crate::entry::Who;
-use crate::listeners::{self, Answering};
 use crate::proc;
 use crate::shim::{Errand, Order};
 

@@ -85,7 +85,7 @@ pub(crate) fn open_within(bounds: Bounds, folder: &Path, root: &Path) -> OsHost 
     // With its folder, whatever a test left running ends.
     let orphan_after = Some(Duration::from_secs(60));
     let root = root.to_owned();
-    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, orphan_after }).unwrap()
+    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, router: None, orphan_after }).unwrap()
 }
 
 /// The example `machine`, which is built with the tests and lies beside them.

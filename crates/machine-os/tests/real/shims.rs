@@ -20,6 +20,7 @@ fn hasty(machine: &Machine) -> OsHost {
         shim: vec![program().into(), "shim".into()],
         path: None,
         bounds: Bounds::open(),
+        router: None,
         orphan_after: Some(Duration::from_millis(300)),
     };
     OsHost::open(config).unwrap()

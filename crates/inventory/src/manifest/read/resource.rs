@@ -7,7 +7,7 @@ use toml_fields::{Field, Found, Reported};
 use super::{COMMAND, COUNT, Taken, command, health, some_time, time};
 use crate::{
     manifest::{
-        model::{Health, Limits, Resource, Restart, Signal, Stop},
+        model::{Health, Limits, Listen, Resource, Restart, Signal, Stop},
         size,
     },
     module::Environment,
@@ -34,13 +34,24 @@ pub(super) fn resource(
     let environment = table.or(found, ("environment", Environment::new()), environment);
     let listen =
         table.optional(found, "listen", |field, found| listen(field, found, &mut seen.addresses));
+    let direct = table.optional(found, "direct", |field, found| {
+        let spot = field.spot.clone();
+        Ok((spot, field.truth(found)?))
+    });
     let health = table.optional(found, "health", health::health);
     let stop = table.or(found, ("stop", Stop::default()), stop);
     let restart = table.or(found, ("restart", Restart::default()), restart);
     let user = table.optional(found, "user", user);
     let limits = table.or(found, ("limits", Limits::default()), limits);
     table.finish(found);
-    let listen = listen?;
+    let listen = match (listen?, direct?) {
+        (None, Some((spot, true))) => {
+            return Err(spot.wrong(found, "there is no `listen` to be listened on directly"));
+        }
+        (None, _) => Listen::Private,
+        (Some(address), Some((_, true))) => Listen::Direct(address),
+        (Some(address), _) => Listen::Routed(address),
+    };
     Ok(Resource {
         name: name?,
         command: command?,
@@ -86,8 +97,9 @@ fn stop(field: Field, found: &mut Found) -> Result<Stop, Reported> {
         field.choice(found, &Signal::ALL.map(|signal| (signal.word(), signal)))
     });
     let grace = table.or(found, ("grace", default.grace), time);
+    let drain = table.or(found, ("drain", default.drain), time);
     table.finish(found);
-    Ok(Stop { signal: signal?, grace: grace? })
+    Ok(Stop { signal: signal?, grace: grace?, drain: drain? })
 }
 
 fn restart(field: Field, found: &mut Found) -> Result<Restart, Reported> {

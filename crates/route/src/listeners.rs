@@ -1,12 +1,15 @@
 //! Who listens on a port: sockets by `/proc/net`, their owners by `/proc/PID/fd`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use serde::{Deserialize, Serialize};
+
 /// Whether whoever connects to an address is answered by certain processes, and by nobody else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answering {
+pub enum Answering {
     /// Nobody listens there.
     Nobody,
     /// Only those processes do.
@@ -16,13 +19,44 @@ pub(crate) enum Answering {
 }
 
 /// Who would answer a connection to `address`. Every socket that could must be theirs: two that share a port take turns.
-pub(crate) fn answering(address: SocketAddr, pids: &[u32]) -> Answering {
+#[must_use]
+pub fn answering(address: SocketAddr, pids: &[u32]) -> Answering {
     let listening = sockets(address);
     if listening.is_empty() {
         return Answering::Nobody;
     }
     let theirs: BTreeSet<u64> = pids.iter().flat_map(|pid| sockets_of(*pid)).collect();
     if listening.is_subset(&theirs) { Answering::Them } else { Answering::Others }
+}
+
+/// A process that listens somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its number.
+    pub pid: u32,
+    /// What its program is called, cut to 15 bytes as the kernel does.
+    pub program: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (process {})", self.program, self.pid)
+    }
+}
+
+/// A process that listens where a connection to `address` arrives, if `/proc` tells. It does not tell a user of another
+/// user's processes.
+#[must_use]
+pub fn holder(address: SocketAddr) -> Option<Holder> {
+    let listening = sockets(address);
+    if listening.is_empty() {
+        return None;
+    }
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pid = numbers.find(|pid| !sockets_of(*pid).is_disjoint(&listening))?;
+    let program = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(Holder { pid, program: program.trim_end().to_owned() })
 }
 
 /// The sockets that listen where a connection to `address` arrives.
@@ -126,7 +160,9 @@ mod tests {
         let me = std::process::id();
         assert_eq!(answering(address, &[me]), Answering::Them);
         assert_eq!(answering(address, &[]), Answering::Others);
+        assert_eq!(holder(address).map(|holder| holder.pid), Some(me));
         drop(listener);
         assert_eq!(answering(address, &[me]), Answering::Nobody);
+        assert_eq!(holder(address), None);
     }
 }
