@@ -68,10 +68,13 @@ pub(crate) fn newest_seen(adopted: &[Adopted]) -> Option<Held> {
 
 /// Takes the processes found for what runs on their instances. Those that come later in the list are the newer ones.
 ///
-/// One execution goes on on an instance: the newest of its good build; where none is known, the newest that nothing is known
-/// against. All others are stopped whole: what was tried when the agent before this one ended, what was being stopped, and
-/// everything where the instance is held.
-pub(crate) fn adopt(adopted: Vec<Adopted>, turn: &mut Turn<'_>) -> BTreeMap<Place, Instance> {
+/// At most one execution goes on on an instance. All others are stopped whole: what was tried when the agent before this one
+/// ended, what was being stopped, and everything that is held.
+pub(crate) fn adopt(
+    adopted: Vec<Adopted>,
+    wanted: &BTreeMap<Place, Placement>,
+    turn: &mut Turn<'_>,
+) -> BTreeMap<Place, Instance> {
     let mut instances = BTreeMap::new();
     for (place, executions) in by_execution(adopted) {
         let mut found = Vec::new();
@@ -80,21 +83,45 @@ pub(crate) fn adopt(adopted: Vec<Adopted>, turn: &mut Turn<'_>) -> BTreeMap<Plac
             let placement = Placement::of(&place.1, first.declared.clone());
             found.push(Execution::adopt(id, placement, &place, processes, turn));
         }
-        let good = served::good(turn.served, &place);
-        let may_go_on = |one: &Execution| match &good {
-            Some(good) => one.placement.module.build == good.module.build,
-            None => turn.book.against_trying(&place, &one.placement).is_none(),
-        };
-        // What runs is left alone where nothing can be known against it.
-        let may_go_on = |one: &Execution| {
-            turn.book.open().is_none()
-                || may_go_on(one) && turn.book.against_return(&place, &one.placement).is_none()
-        };
-        let serving = found.iter().rposition(may_go_on).map(|at| found.remove(at));
+        let serving = goes_on(&place, &found, wanted.get(&place), turn);
+        let serving = serving.map(|at| found.remove(at));
         found.iter_mut().for_each(|one| one.stop(turn));
         instances.insert(place.clone(), Instance::found(place, serving, found, turn));
     }
     instances
+}
+
+/// Which of the executions found on an instance goes on: the newest of its good build; else of the build that it was being
+/// moved back to; else, where nothing has served yet as far as is known, one that nothing is known against. Where nothing
+/// can be known, since the book cannot be read, what runs is left alone.
+fn goes_on(
+    place: &Place,
+    found: &[Execution],
+    wanted: Option<&Placement>,
+    turn: &Turn<'_>,
+) -> Option<usize> {
+    let good = served::good(turn.served, place);
+    let is_readable = turn.book.open().is_some();
+    let newest = |may: &dyn Fn(&Placement) -> bool| {
+        found.iter().rposition(|one| {
+            let is_held = turn.book.against_return(place, &one.placement, turn.served).is_some();
+            may(&one.placement) && (!is_readable || !is_held)
+        })
+    };
+    let is_good = |one: &Placement| good.as_ref().is_some_and(|good| one.is(good));
+    let is_good_build =
+        |one: &Placement| good.as_ref().is_some_and(|good| one.module.build == good.module.build);
+    let is_moved_to = |one: &Placement| {
+        wanted.is_some_and(|wanted| one.is(wanted))
+            && served::has_served(turn.served, place, &one.module.build)
+    };
+    let is_unblocked = |one: &Placement| {
+        good.is_none() && turn.book.against_trying(place, one).is_none() || !is_readable
+    };
+    newest(&is_good)
+        .or_else(|| newest(&is_good_build))
+        .or_else(|| newest(&is_moved_to))
+        .or_else(|| newest(&is_unblocked))
 }
 
 type ByExecution = Vec<(ExecutionId, Vec<Adopted>)>;

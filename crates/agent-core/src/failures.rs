@@ -1,10 +1,13 @@
 //! The failure book in the agent: what it says of an instance, and the names that it knows things by.
 
+use std::collections::BTreeSet;
+
 use failure_book::{App, Book, Build, Host, Served};
 use inventory::{DeclaredModule, Swap};
 use names::{BuildId, InstanceName, ModuleName};
 
 use crate::placement::{Place, Placement};
+use crate::served;
 
 /// What there is of this machine's failure book.
 #[derive(Debug)]
@@ -110,7 +113,12 @@ impl FoundBook {
     }
 
     /// Why nothing may bring an instance back onto a build that it has served.
-    pub(crate) fn against_return(&self, place: &Place, to: &Placement) -> Option<Rule> {
+    pub(crate) fn against_return(
+        &self,
+        place: &Place,
+        to: &Placement,
+        served: &served::Served,
+    ) -> Option<Rule> {
         let book = match self {
             Self::Open(book) => book,
             Self::Unreadable { why } => {
@@ -122,12 +130,34 @@ impl FoundBook {
         };
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let app: App = build.app();
-        let holds =
-            |record: &&failure_book::Record| record.build != build && record.holds_down(&host);
-        if let Some(record) = book.for_app(&app).find(holds) {
-            return Some(Rule::HeldDown { by: record.build.name().to_owned() });
+        let mut holding = holding(book, &app, &host).filter(|by| *by != build);
+        if let Some(by) = holding.find(|by| !has_outlived(served, place, by)) {
+            return Some(Rule::HeldDown { by: by.name().to_owned() });
         }
-        let marker = book.hold_ran_on(&host).filter(|marker| marker.build != build)?;
-        Some(Rule::Marker { by: marker.build.name().to_owned() })
+        let marker = book.hold_ran_on(&host)?;
+        (marker.build != build && marker.build.is_of(&app))
+            .then(|| Rule::Marker { by: marker.build.name().to_owned() })
     }
+
+    /// The builds other than this one whose records hold an instance down.
+    pub(crate) fn holding_down(&self, place: &Place, but: &Placement) -> BTreeSet<BuildId> {
+        let (Some(book), Some(build), Some(host)) =
+            (self.open(), build(&but.module, &place.0), host(&place.1))
+        else {
+            return BTreeSet::new();
+        };
+        let app = build.app();
+        let others = holding(book, &app, &host).filter(|by| *by != build);
+        others.filter_map(|by| by.name().parse().ok()).collect()
+    }
+}
+
+/// The builds of an app whose records hold a host down.
+fn holding(book: &Book, app: &App, host: &Host) -> impl Iterator<Item = Build> {
+    let records = book.for_app(app).filter(|record| record.holds_down(host));
+    records.map(|record| record.build.clone())
+}
+
+fn has_outlived(served: &served::Served, place: &Place, by: &Build) -> bool {
+    by.name().parse().is_ok_and(|by| served::has_outlived(served, place, &by))
 }

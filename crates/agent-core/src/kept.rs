@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclaredModule};
-use names::ModuleName;
+use names::{InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
-use wire::Held;
+use wire::{Held, RefusedDeclaration};
 
 use crate::served::Served;
 
@@ -62,6 +62,20 @@ impl Kept {
         let declared = self.declaration.modules.iter();
         let declared = declared.filter(|(_, module)| !module.instances.is_empty());
         declared.chain(&self.left)
+    }
+
+    /// Why it cannot be kept: an instance of two modules. What fails on a machine is kept by the names of its instances.
+    pub(crate) fn shared_name(&self) -> Option<RefusedDeclaration> {
+        let mut owners: BTreeMap<&InstanceName, &ModuleName> = BTreeMap::new();
+        for (module, wanted) in self.wanted() {
+            for instance in wanted.instances.keys() {
+                if let Some(owner) = owners.insert(instance, module) {
+                    let (instance, modules) = (instance.clone(), [owner.clone(), module.clone()]);
+                    return Some(RefusedDeclaration::SharedInstance { instance, modules });
+                }
+            }
+        }
+        None
     }
 
     fn places(declaration: &Declaration, module: &ModuleName) -> bool {
