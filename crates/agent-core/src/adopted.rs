@@ -10,6 +10,7 @@ use wire::{Held, ProcessIdentity};
 use crate::draws::RunId;
 use crate::execution::Execution;
 use crate::instance::Instance;
+use crate::kept::Kept;
 use crate::placement::{Place, Placement};
 use crate::served;
 use crate::turn::Turn;
@@ -72,9 +73,11 @@ pub(crate) fn newest_seen(adopted: &[Adopted]) -> Option<Held> {
 /// ended, what was being stopped, and everything that is held.
 pub(crate) fn adopt(
     adopted: Vec<Adopted>,
-    wanted: &BTreeMap<Place, Placement>,
+    kept: Option<&Kept>,
     turn: &mut Turn<'_>,
 ) -> BTreeMap<Place, Instance> {
+    let wanted = kept.map(Kept::placements).unwrap_or_default();
+    let is_served_known = kept.is_some_and(Kept::knows_what_served);
     let mut instances = BTreeMap::new();
     for (place, executions) in by_execution(adopted) {
         let mut found = Vec::new();
@@ -83,7 +86,8 @@ pub(crate) fn adopt(
             let placement = Placement::of(&place.1, first.declared.clone());
             found.push(Execution::adopt(id, placement, &place, processes, turn));
         }
-        let serving = goes_on(&place, &found, wanted.get(&place), turn);
+        let serving = goes_on(&place, &found, wanted.get(&place), turn)
+            .or_else(|| if is_served_known { None } else { unblocked(&place, &found, turn) });
         let serving = serving.map(|at| found.remove(at));
         found.iter_mut().for_each(|one| one.stop(turn));
         instances.insert(place.clone(), Instance::found(place, serving, found, turn));
@@ -92,16 +96,15 @@ pub(crate) fn adopt(
 }
 
 /// Which of the executions found on an instance goes on: the newest of its good build; else of the build that it was being
-/// moved back to; else, where nothing has served yet as far as is known, one that nothing is known against. Where nothing
-/// can be known, since the book cannot be read, what runs is left alone.
+/// moved back to. Where nothing can be known, since the book cannot be read, any that runs is better left alone.
 fn goes_on(
     place: &Place,
     found: &[Execution],
     wanted: Option<&Placement>,
     turn: &Turn<'_>,
 ) -> Option<usize> {
-    let good = served::good(turn.served, place);
     let is_readable = turn.book.open().is_some();
+    let good = served::good(turn.served, place);
     let newest = |may: &dyn Fn(&Placement) -> bool| {
         found.iter().rposition(|one| {
             let is_held = turn.book.against_return(place, &one.placement, turn.served).is_some();
@@ -115,13 +118,20 @@ fn goes_on(
         wanted.is_some_and(|wanted| one.is(wanted))
             && served::has_served(turn.served, place, &one.module.build)
     };
-    let is_unblocked = |one: &Placement| {
-        good.is_none() && turn.book.against_trying(place, one).is_none() || !is_readable
-    };
     newest(&is_good)
         .or_else(|| newest(&is_good_build))
         .or_else(|| newest(&is_moved_to))
-        .or_else(|| newest(&is_unblocked))
+        .or_else(|| newest(&|_| !is_readable))
+}
+
+/// Which of them goes on where it is not known what has served: the newest that nothing is known against.
+fn unblocked(place: &Place, found: &[Execution], turn: &Turn<'_>) -> Option<usize> {
+    let has_served = served::good(turn.served, place).is_some();
+    found.iter().rposition(|one| {
+        let is_blocked = turn.book.against_trying(place, &one.placement).is_some()
+            || turn.book.against_return(place, &one.placement, turn.served).is_some();
+        !has_served && !is_blocked
+    })
 }
 
 type ByExecution = Vec<(ExecutionId, Vec<Adopted>)>;

@@ -4,7 +4,6 @@ mod landing;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
@@ -24,7 +23,7 @@ use crate::hello::Greeting;
 use crate::instance::{Instance, Past};
 use crate::kept::Kept;
 use crate::offer::{self, Offer};
-use crate::placement::{Place, Placement};
+use crate::placement::Place;
 use crate::report::{self, Reporting};
 use crate::statement::{self, Stating};
 use crate::time::Now;
@@ -93,8 +92,7 @@ impl Agent {
         let found = adopted::declared(&adopted);
         let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
-        let wanted = kept.as_ref().map(placements).unwrap_or_default();
-        let instances = adopted::adopt(adopted, &wanted, &mut turn);
+        let instances = adopted::adopt(adopted, kept.as_ref(), &mut turn);
         // What the open made of standing intents lands before anything is done.
         turn.errands.push(Errand::Save);
         let actions = turn.actions;
@@ -180,6 +178,8 @@ impl Agent {
                     Ending::Leave => {}
                     Ending::Stop => instances.values_mut().for_each(|one| one.end(&mut turn)),
                 }
+                // What the book still owes would be lost with this agent.
+                turn.errands.push(Errand::Save);
             }
         }
         let mut actions = turn.actions;
@@ -281,7 +281,7 @@ impl Agent {
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
         let mut turn = self.ledger.turn(now);
-        let mut wanted = placements(&kept);
+        let mut wanted = kept.placements();
         for place in wanted.keys() {
             let new = || Instance::new(place.clone(), past, &turn);
             self.instances.entry(place.clone()).or_insert_with(new);
@@ -339,21 +339,4 @@ fn hear(run: RunId, what: Heard, instances: &mut BTreeMap<Place, Instance>, turn
     if let Some(instance) = instances.get_mut(&place) {
         instance.heard(&resource, run, what, turn);
     }
-}
-
-/// What should run where.
-fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
-    let mut placements = BTreeMap::new();
-    for (name, wanted) in kept.wanted() {
-        let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
-        for (instance, environment) in &wanted.instances {
-            let placement = Placement {
-                module: Arc::clone(&module),
-                environment: environment.clone(),
-                composed_at: kept.declaration.composed_at.or(kept.taken_at),
-            };
-            placements.insert((name.clone(), instance.clone()), placement);
-        }
-    }
-    placements
 }

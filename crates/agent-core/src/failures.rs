@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use failure_book::{App, Book, Build, Host, Served};
+use failure_book::{App, Book, Build, Host};
 use inventory::{DeclaredModule, Swap};
 use names::{BuildId, InstanceName, ModuleName};
 
 use crate::placement::{Place, Placement};
-use crate::served;
+use crate::served::{self, Served};
 
 /// What there is of this machine's failure book.
 #[derive(Debug)]
@@ -103,7 +103,8 @@ impl FoundBook {
     pub(crate) fn against_trying(&self, place: &Place, to: &Placement) -> Option<Rule> {
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let book = self.open()?;
-        let record = book.lookup(&build).filter(|one| one.blocks(&host, Served::NotYet))?;
+        let record =
+            book.lookup(&build).filter(|one| one.blocks(&host, failure_book::Served::NotYet))?;
         Some(Rule::Record {
             build: to.module.build.to_string(),
             host: record.host.as_str().to_owned(),
@@ -117,7 +118,7 @@ impl FoundBook {
         &self,
         place: &Place,
         to: &Placement,
-        served: &served::Served,
+        served: &Served,
     ) -> Option<Rule> {
         let book = match self {
             Self::Open(book) => book,
@@ -130,25 +131,24 @@ impl FoundBook {
         };
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let app: App = build.app();
-        let mut holding = holding(book, &app, &host).filter(|by| *by != build);
-        if let Some(by) = holding.find(|by| !has_outlived(served, place, by)) {
+        let holds = |by: &Build| *by != build && !is_over(served, place, by);
+        if let Some(by) = holding(book, &app, &host).find(holds) {
             return Some(Rule::HeldDown { by: by.name().to_owned() });
         }
-        let marker = book.hold_ran_on(&host)?;
-        (marker.build != build && marker.build.is_of(&app))
-            .then(|| Rule::Marker { by: marker.build.name().to_owned() })
+        let by = marked(book, &app, &host).filter(holds)?;
+        Some(Rule::Marker { by: by.name().to_owned() })
     }
 
-    /// The builds other than this one whose records hold an instance down.
-    pub(crate) fn holding_down(&self, place: &Place, but: &Placement) -> BTreeSet<BuildId> {
+    /// The builds other than this one that hold an instance, by their records or by its marker.
+    pub(crate) fn holding(&self, place: &Place, but: &Placement) -> BTreeSet<BuildId> {
         let (Some(book), Some(build), Some(host)) =
             (self.open(), build(&but.module, &place.0), host(&place.1))
         else {
             return BTreeSet::new();
         };
         let app = build.app();
-        let others = holding(book, &app, &host).filter(|by| *by != build);
-        others.filter_map(|by| by.name().parse().ok()).collect()
+        let all = holding(book, &app, &host).chain(marked(book, &app, &host));
+        all.filter(|by| *by != build).filter_map(|by| by.name().parse().ok()).collect()
     }
 }
 
@@ -158,6 +158,15 @@ fn holding(book: &Book, app: &App, host: &Host) -> impl Iterator<Item = Build> {
     records.map(|record| record.build.clone())
 }
 
-fn has_outlived(served: &served::Served, place: &Place, by: &Build) -> bool {
-    by.name().parse().is_ok_and(|by| served::has_outlived(served, place, &by))
+/// The build of an app that a host's marker names.
+fn marked(book: &Book, app: &App, host: &Host) -> Option<Build> {
+    let marker = book.hold_ran_on(host).filter(|marker| marker.build.is_of(app))?;
+    Some(marker.build.clone())
+}
+
+/// Whether what a build did to the data of an instance is over: it has passed there after all, or another one after it.
+fn is_over(served: &Served, place: &Place, by: &Build) -> bool {
+    by.name().parse().is_ok_and(|by| {
+        served::has_served(served, place, &by) || served::has_outlived(served, place, &by)
+    })
 }

@@ -1,6 +1,7 @@
 //! What an agent keeps on disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclaredModule};
@@ -8,6 +9,7 @@ use names::{InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
 use wire::{Held, RefusedDeclaration};
 
+use crate::placement::{Place, Placement};
 use crate::served::Served;
 
 /// Everything that an agent must remember across its own restarts.
@@ -50,6 +52,11 @@ impl Kept {
         Self { declaration, left, served, engines, taken_at: Some(now) }
     }
 
+    /// Whether what has not served by this has not served. An agent from before that was kept noted no time either.
+    pub(crate) fn knows_what_served(&self) -> bool {
+        self.taken_at.is_some()
+    }
+
     /// Which declaration it is.
     #[must_use]
     pub fn held(&self) -> Held {
@@ -62,6 +69,23 @@ impl Kept {
         let declared = self.declaration.modules.iter();
         let declared = declared.filter(|(_, module)| !module.instances.is_empty());
         declared.chain(&self.left)
+    }
+
+    /// What should run where.
+    pub(crate) fn placements(&self) -> BTreeMap<Place, Placement> {
+        let mut placements = BTreeMap::new();
+        for (name, wanted) in self.wanted() {
+            let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
+            for (instance, environment) in &wanted.instances {
+                let placement = Placement {
+                    module: Arc::clone(&module),
+                    environment: environment.clone(),
+                    composed_at: self.declaration.composed_at.or(self.taken_at),
+                };
+                placements.insert((name.clone(), instance.clone()), placement);
+            }
+        }
+        placements
     }
 
     /// Why it cannot be kept: an instance of two modules. What fails on a machine is kept by the names of its instances.

@@ -19,7 +19,7 @@ pub struct ServedHere {
     pub good: DeclaredModule,
     /// The builds that passed before it, the newest last.
     pub earlier: Vec<BuildId>,
-    /// Builds that hold the instance down by their records, and after which another one passed here: they hold it down no
+    /// Builds that held the instance, by their records or by its marker, when another one passed here: they hold it no
     /// longer, until they are tried here again.
     #[serde(default)]
     pub outlived: BTreeSet<BuildId>,
@@ -40,7 +40,7 @@ pub(crate) fn has_served(served: &Served, place: &Place, build: &BuildId) -> boo
     here.is_some_and(|here| here.good.build == *build || here.earlier.contains(build))
 }
 
-/// Whether a newer build passed on an instance after this one had held it down.
+/// Whether a newer build passed on an instance after this one had held it.
 pub(crate) fn has_outlived(served: &Served, place: &Place, build: &BuildId) -> bool {
     let here = served.get(&place.0).and_then(|instances| instances.get(&place.1));
     here.is_some_and(|here| here.outlived.contains(build))

@@ -27,6 +27,7 @@ impl Instance {
             self.stage = Stage::Settled;
             return;
         }
+        self.leaving.retain(|one| !one.is_over());
         let now = turn.now.monotonic;
         let way = self.way(&wanted, turn);
         self.note_rule(way.as_ref().err());

@@ -182,7 +182,7 @@ impl Instance {
     /// What passed is kept as what serves here. What held the instance down before is outlived by it.
     fn keep_passed(&self, trial: &Trial, turn: &mut Turn<'_>) {
         let outlived = match trial.attempt {
-            Some(_) => turn.book.holding_down(&self.place, &trial.to),
+            Some(_) => turn.book.holding(&self.place, &trial.to),
             None => Default::default(),
         };
         let serves = Serves::Good { good: trial.to.clone(), outlived };

@@ -1,6 +1,6 @@
 //! An agent on a workbench: events go in by hand, and what it decides is told in short words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use agent_core::{
@@ -8,7 +8,7 @@ use agent_core::{
     Now, Obstacle, RunId, Start, ToLand, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
-use failure_book::{Book, BookId, Rules};
+use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules};
 use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
 use names::{BuildId, InstanceName, ModuleName};
 use wire::{
@@ -33,15 +33,41 @@ health = { http = "/", every = "1s", timeout = "1s", passes = 2, failures = 2, s
 restart = { limit = 2, within = "1m", backoff = "1s..8s" }
 "#;
 
+/// How a landing goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    Lands,
+    /// It does not land, and that is said.
+    Fails,
+    /// It lands, and is said not to have.
+    LandsUnknown,
+    /// The agent dies before it lands.
+    DiesBefore,
+    /// The agent dies after it landed, before it hears of it.
+    DiesAfter,
+}
+
 pub(crate) struct Bench {
     pub(crate) agent: Agent,
     pub(crate) now: Now,
     /// What is on the disk.
     pub(crate) kept: Option<Kept>,
+    /// What the agent knows to be on the disk.
+    pub(crate) known: Option<Kept>,
     /// What is on the disk of the failure book.
     pub(crate) book: Option<failure_book::Kept>,
-    /// What the disk says to the next landing, if it refuses it.
+    /// The same by rows.
+    pub(crate) rows: BTreeMap<RowKey, Row>,
+    /// Why the book cannot be read, if it cannot.
+    pub(crate) unreadable: Option<String>,
+    /// What the disk says to all landings, if it refuses them.
     pub(crate) disk: Result<(), String>,
+    /// How the next landings go; then it is as the disk says.
+    pub(crate) landings: VecDeque<Write>,
+    /// Whether the newest landing of the book did not land, or was not known to.
+    pub(crate) book_is_owed: bool,
+    /// The agent died at a landing and has to be started again.
+    pub(crate) is_dead: bool,
     /// Everything decided that no one has looked at.
     pub(crate) actions: Vec<Action>,
     /// The newest start and the newest verification asked for.
@@ -62,13 +88,19 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let now = Now { monotonic: Duration::from_secs(1_000), wall: DateTime::UNIX_EPOCH };
-        let (agent, decision) = start(1, None, None, Vec::new(), now);
+        let (agent, decision) = start(1, None, opened(None, now), Vec::new(), now);
         let mut bench = Self {
             agent,
             now,
             kept: None,
+            known: None,
             book: None,
+            rows: BTreeMap::new(),
+            unreadable: None,
             disk: Ok(()),
+            landings: VecDeque::new(),
+            book_is_owed: false,
+            is_dead: false,
             actions: Vec::new(),
             run: None,
             start: None,
@@ -92,12 +124,7 @@ impl Bench {
         bench.installed(build, Ok(()));
         bench.verified(Ok(()));
         let run = bench.run.unwrap();
-        bench.started(run);
-        bench.checked(run, Ok(()));
-        bench.pass(1_000);
-        bench.checked(run, Ok(()));
-        bench.pass(2_000);
-        bench.checked(run, Ok(()));
+        bench.prove(run);
         bench.acknowledge();
         bench.actions.clear();
         bench
@@ -105,8 +132,10 @@ impl Bench {
 
     /// Takes an event in, and lands what is to land.
     pub(crate) fn event(&mut self, event: Event) {
-        let decision = self.agent.handle(event, self.now);
-        self.follow(decision);
+        if !self.is_dead {
+            let decision = self.agent.handle(event, self.now);
+            self.follow(decision);
+        }
     }
 
     fn follow(&mut self, mut decision: Decision) {
@@ -121,15 +150,41 @@ impl Bench {
                 }
                 return;
             };
-            if self.disk.is_ok() {
-                match landing.what() {
-                    ToLand::Kept(kept) => self.kept = Some(kept.clone()),
-                    ToLand::Book(change) => {
-                        self.book.get_or_insert_default().apply(change);
+            let as_disk = if self.disk.is_ok() { Write::Lands } else { Write::Fails };
+            let how = self.landings.pop_front().unwrap_or(as_disk);
+            if matches!(how, Write::Lands | Write::LandsUnknown | Write::DiesAfter) {
+                self.land(landing.what());
+            }
+            match landing.what() {
+                ToLand::Book(_) => self.book_is_owed = how != Write::Lands,
+                ToLand::Kept(kept) if how == Write::Lands => self.known = Some(kept.clone()),
+                ToLand::Kept(_) => {}
+            }
+            let said = match how {
+                Write::Lands => Ok(()),
+                Write::Fails => Err(self.disk.clone().err().unwrap_or("no space left".to_owned())),
+                Write::LandsUnknown => Err("it is not known whether it landed".to_owned()),
+                Write::DiesBefore | Write::DiesAfter => {
+                    self.is_dead = true;
+                    return;
+                }
+            };
+            decision = self.agent.landed(landing, said, self.now);
+        }
+    }
+
+    fn land(&mut self, what: ToLand<'_>) {
+        match what {
+            ToLand::Kept(kept) => self.kept = Some(kept.clone()),
+            ToLand::Book(change) => {
+                self.book.get_or_insert_default().apply(change);
+                for row in change.rows() {
+                    match row {
+                        RowChange::Put(row) => drop(self.rows.insert(row.key(), row.clone())),
+                        RowChange::Drop(key) => drop(self.rows.remove(key)),
                     }
                 }
             }
-            decision = self.agent.landed(landing, self.disk.clone(), self.now);
         }
     }
 
@@ -161,8 +216,15 @@ impl Bench {
     pub(crate) fn restart_with(&mut self, found: Vec<Adopted>) {
         self.incarnation += 1;
         let (kept, book) = (self.kept.clone(), self.book.clone());
+        let book = match &self.unreadable {
+            Some(why) => FoundBook::Unreadable { why: why.clone() },
+            None => opened(book, self.now),
+        };
         let (agent, decision) = start(self.incarnation, kept, book, found, self.now);
         self.agent = agent;
+        self.is_dead = false;
+        self.book_is_owed = false;
+        self.known = self.kept.clone();
         self.actions.clear();
         self.follow(decision);
     }
@@ -193,7 +255,7 @@ impl Bench {
     }
 
     pub(crate) fn pass_to(&mut self, end: Duration) {
-        while self.agent.wake() <= end {
+        while self.agent.wake() <= end && !self.is_dead {
             let wake = self.agent.wake().max(self.now.monotonic);
             self.move_to(wake);
             self.event(Event::Tick);
@@ -255,6 +317,22 @@ impl Bench {
         let process = self.process();
         let address = "127.0.0.1:20001".parse().unwrap();
         self.event(Event::Started { run, process, address });
+    }
+
+    /// Lets a process run, and answers its checks well for as long as a trial of it is watched.
+    pub(crate) fn prove(&mut self, run: RunId) {
+        self.started(run);
+        for _ in 0..4 {
+            self.checked(run, Ok(()));
+            self.pass(1_000);
+        }
+    }
+
+    /// Declares, installs and verifies a build on `blog-1`, up to where something is begun.
+    pub(crate) fn readied(&mut self, number: u64, build: &str, manifest: &str) {
+        self.declare(number, build, manifest);
+        self.installed(build, Ok(()));
+        self.verified(Ok(()));
     }
 
     pub(crate) fn not_started(&mut self, run: RunId) {
@@ -325,10 +403,17 @@ impl Bench {
     }
 }
 
+/// The failure book of what is kept of it.
+pub(crate) fn opened(book: Option<failure_book::Kept>, now: Now) -> FoundBook {
+    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
+    FoundBook::Open(Box::new(book))
+}
+
 pub(crate) fn start(
     incarnation: u64,
     kept: Option<Kept>,
-    book: Option<failure_book::Kept>,
+    book: FoundBook,
     found: Vec<Adopted>,
     now: Now,
 ) -> (Agent, Decision) {
@@ -339,9 +424,6 @@ pub(crate) fn start(
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());
-    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
-    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
-    let book = FoundBook::Open(Box::new(book));
     Agent::new(config, boot, Incarnation(incarnation), kept, book, found, now)
 }
 

@@ -7,6 +7,7 @@ mod collection;
 mod declarations;
 mod laws;
 mod moves;
+mod paper;
 mod reports;
 mod supervision;
 mod troubles;

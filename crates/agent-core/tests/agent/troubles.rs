@@ -52,7 +52,8 @@ fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
         let states = |action: &&Action| matches!(action, Action::State(_));
         decision.actions.iter().filter(states).count()
     };
-    let (mut agent, decision) = crate::bench::start(1, None, None, Vec::new(), now);
+    let (mut agent, decision) =
+        crate::bench::start(1, None, crate::bench::opened(None, now), Vec::new(), now);
     assert_eq!(statements(&decision), 0);
     assert!(agent.wake() > now.monotonic, "it does not run in circles until then");
     let troubles = vec![Trouble { kind: DiskFull, why: "no room".to_owned() }];
@@ -60,7 +61,8 @@ fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
     let [Action::State(first)] = &decision.actions[..] else { unreachable!("{decision:?}") };
     assert_eq!(first.troubles.len(), 1);
     // A look that does not come back keeps nobody from speaking.
-    let (mut agent, _) = crate::bench::start(1, None, None, Vec::new(), now);
+    let (mut agent, _) =
+        crate::bench::start(1, None, crate::bench::opened(None, now), Vec::new(), now);
     let later = Now { monotonic: now.monotonic + Duration::from_secs(5), ..now };
     assert_eq!(statements(&agent.handle(Event::Tick, later)), 1);
 }
