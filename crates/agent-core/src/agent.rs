@@ -3,7 +3,7 @@
 mod landing;
 
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
@@ -25,6 +25,7 @@ use crate::kept::Kept;
 use crate::offer::{self, Offer};
 use crate::placement::Place;
 use crate::report::{self, Reporting};
+use crate::served::{self, Served};
 use crate::statement::{self, Stating};
 use crate::time::Now;
 use crate::troubles::Change;
@@ -252,7 +253,10 @@ impl Agent {
                     Some(kept) => {
                         Kept::taking(offered, kept.wanted(), served, kept.engines, now.wall)
                     }
-                    None => Kept::taking(offered, self.found.iter(), served, 1, now.wall),
+                    None => {
+                        let served = self.served_as_found();
+                        Kept::taking(offered, self.found.iter(), served, 1, now.wall)
+                    }
                 };
                 match kept.shared_name() {
                     None => return Some(Landing { what: What::Kept(kept, Then::Take { ask }) }),
@@ -272,6 +276,15 @@ impl Agent {
         None
     }
 
+    /// What has served, where nothing was kept: what was found running and goes on, if the book has nothing against it.
+    fn served_as_found(&self) -> Served {
+        let found = self.instances.iter().filter_map(|(place, one)| Some((place, one.serving()?)));
+        let found = found.filter(|_| self.ledger.book.open().is_some());
+        found.fold(self.ledger.served.clone(), |served, (place, serving)| {
+            served::with_good(&served, place, &serving.placement, &BTreeSet::new())
+        })
+    }
+
     /// The removal of the builds that nobody needs, if it can be asked for now.
     fn collect(&mut self, word: BuildsKept) -> Option<Action> {
         let kept = self.kept.as_ref().filter(|_| self.life == Life::Serving)?;
@@ -280,6 +293,7 @@ impl Agent {
 
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
+        self.ledger.served = kept.served.clone();
         let mut turn = self.ledger.turn(now);
         let mut wanted = kept.placements();
         for place in wanted.keys() {

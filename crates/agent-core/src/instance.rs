@@ -115,6 +115,11 @@ impl Instance {
         self.wanted.as_ref().is_some_and(|wanted| wanted.is(placement))
     }
 
+    /// What serves.
+    pub(crate) fn serving(&self) -> Option<&Execution> {
+        self.serving.as_ref()
+    }
+
     /// What serves; while nothing does, what is tried, and else what is being stopped.
     pub(crate) fn running(&self) -> Option<&Execution> {
         let trial = self.stage.trial().map(|trial| &trial.execution);

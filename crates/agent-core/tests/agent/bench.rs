@@ -47,6 +47,16 @@ pub(crate) enum Write {
     DiesAfter,
 }
 
+/// The same, listening where only one can: two of it cannot stand beside each other.
+pub(crate) fn in_turn() -> String {
+    WEB.replace("command", "listen = \"127.0.0.1:8080\"\ncommand")
+}
+
+/// The same, with its data for itself.
+pub(crate) fn hold() -> String {
+    WEB.replace("observe", "swap = \"hold\"\nobserve")
+}
+
 pub(crate) struct Bench {
     pub(crate) agent: Agent,
     pub(crate) now: Now,
@@ -128,6 +138,43 @@ impl Bench {
         bench.acknowledge();
         bench.actions.clear();
         bench
+    }
+
+    /// An agent whose good build was started again after a power cut; its only process was not checked yet.
+    pub(crate) fn started_again(build: &str, manifest: &str) -> Self {
+        let mut bench = Self::running(build, manifest);
+        bench.restart();
+        bench.installed(build, Ok(()));
+        bench.verified(Ok(()));
+        let run = bench.run.unwrap();
+        bench.started(run);
+        bench
+    }
+
+    /// An agent that runs one build of the manifest on `blog-1` and `blog-2`, and the two processes.
+    pub(crate) fn pair(build: &str, manifest: &str) -> (Self, [RunId; 2]) {
+        let mut bench = Self::new();
+        bench.offer(declaration(
+            1,
+            [("blog", module(build, manifest, &["blog-1", "blog-2"]))],
+            &[],
+        ));
+        bench.installed(build, Ok(()));
+        bench.verified_all();
+        let first = bench.run.unwrap();
+        bench.prove(first);
+        let second = bench.run.unwrap();
+        bench.prove(second);
+        bench.acknowledge();
+        bench.actions.clear();
+        (bench, [first, second])
+    }
+
+    /// Answers every verification that was asked for and not looked at.
+    pub(crate) fn verified_all(&mut self) {
+        for verification in self.verifications() {
+            self.event(Event::Verified { verification, outcome: Ok(()) });
+        }
     }
 
     /// Takes an event in, and lands what is to land.
@@ -321,9 +368,14 @@ impl Bench {
 
     /// Lets a process run, and answers its checks well for as long as a trial of it is watched.
     pub(crate) fn prove(&mut self, run: RunId) {
-        self.started(run);
+        self.prove_all(&[run]);
+    }
+
+    /// The same for all processes of an execution.
+    pub(crate) fn prove_all(&mut self, runs: &[RunId]) {
+        runs.iter().for_each(|run| self.started(*run));
         for _ in 0..4 {
-            self.checked(run, Ok(()));
+            runs.iter().for_each(|run| self.checked(*run, Ok(())));
             self.pass(1_000);
         }
     }
