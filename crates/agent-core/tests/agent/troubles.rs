@@ -52,6 +52,14 @@ fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
         let states = |action: &&Action| matches!(action, Action::State(_));
         decision.actions.iter().filter(states).count()
     };
+    // What the open of the book owes lands first.
+    let begun = || {
+        let (mut agent, decision) = start(1, None, opened(None, now), Vec::new(), now);
+        let Decision { actions, land: Some(landing) } = decision else { unreachable!() };
+        assert_eq!(actions, []);
+        let decision = agent.landed(landing, Ok(()), now);
+        (agent, decision)
+    };
     let (mut agent, decision) = begun();
     assert_eq!(statements(&decision), 0);
     assert!(agent.wake() > now.monotonic, "it does not run in circles until then");
