@@ -3,35 +3,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::brief::{brief, brief_row};
+pub(crate) use crate::composed::{
+    A, B, C, WEB, declaration, fragile, hold, in_turn, module, with_environment,
+};
 use agent_core::{
     Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, FoundBook, Incarnation, Kept,
     Now, Obstacle, RunId, Start, ToLand, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
-use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules};
-use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
-use names::{BuildId, InstanceName, ModuleName};
+use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules, Step};
+use inventory::Declaration;
 use wire::{
-    BootId, DeclareReply, ModuleOutcome, ModuleReport, ProcessIdentity, Report, ReportReply,
-    ResourceStatement, Statement, Trouble, TroubleKind, UnableBecause,
+    BootId, ProcessIdentity, Report, ReportReply, ResourceStatement, Statement, Trouble,
+    TroubleKind, UnableBecause,
 };
-
-/// Three builds of the module `blog`.
-pub(crate) const A: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAA";
-pub(crate) const B: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAB";
-pub(crate) const C: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAC";
-
-/// One resource that is checked every second, and given up after two restarts in a minute.
-pub(crate) const WEB: &str = r#"
-[module]
-name = "blog"
-observe = "2s"
-[[resource]]
-name = "web"
-command = ["./blog"]
-health = { http = "/", every = "1s", timeout = "1s", passes = 2, failures = 2, start_up = "10s" }
-restart = { limit = 2, within = "1m", backoff = "1s..8s" }
-"#;
 
 /// How a landing goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +31,6 @@ pub(crate) enum Write {
     DiesBefore,
     /// The agent dies after it landed, before it hears of it.
     DiesAfter,
-}
-
-/// The same, listening where only one can: two of it cannot stand beside each other.
-pub(crate) fn in_turn() -> String {
-    WEB.replace("command", "listen = \"127.0.0.1:8080\"\ncommand")
-}
-
-/// The same, with its data for itself.
-pub(crate) fn hold() -> String {
-    WEB.replace("observe", "swap = \"hold\"\nobserve")
 }
 
 pub(crate) struct Bench {
@@ -268,12 +244,27 @@ impl Bench {
             None => opened(book, self.now),
         };
         let (agent, decision) = start(self.incarnation, kept, book, found, self.now);
+        self.begin(agent, decision);
+    }
+
+    /// Another agent takes the place of the one before.
+    fn begin(&mut self, agent: Agent, decision: Decision) {
         self.agent = agent;
         self.is_dead = false;
         self.book_is_owed = false;
         self.known = self.kept.clone();
         self.actions.clear();
         self.follow(decision);
+    }
+
+    /// Somebody frees an instance of `blog` from the record of a build, while no agent runs.
+    pub(crate) fn free(&mut self, instance: &str, build: &str) {
+        let FoundBook::Open(mut book) = opened(self.book.clone(), self.now) else { unreachable!() };
+        let build = failure_book::Build::new("default", "blog", build).unwrap();
+        let host = failure_book::Host::new(instance).unwrap();
+        if let Step::Land(change, _) = book.retry_host(&build, &host) {
+            self.land(ToLand::Book(&change));
+        }
     }
 
     /// The process of a start, as it is found running.
@@ -380,6 +371,24 @@ impl Bench {
         }
     }
 
+    /// What is on the disk of the failure book, in short words.
+    pub(crate) fn book(&self) -> Vec<String> {
+        self.rows.values().filter_map(brief_row).collect()
+    }
+
+    /// The good build of an instance of `blog`, as it is kept.
+    pub(crate) fn good(&self, instance: &str) -> Option<String> {
+        let here = self.kept.as_ref()?.served.get("blog")?.get(instance)?;
+        Some(here.good.build.to_string())
+    }
+
+    /// The newest process falls, and is given up.
+    pub(crate) fn fall(&mut self) {
+        let run = self.run.unwrap();
+        self.started(run);
+        self.exited(run, "exit status 3");
+    }
+
     /// Declares, installs and verifies a build on `blog-1`, up to where something is begun.
     pub(crate) fn readied(&mut self, number: u64, build: &str, manifest: &str) {
         self.declare(number, build, manifest);
@@ -481,89 +490,4 @@ pub(crate) fn start(
 
 pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {
     Obstacle { because, why: "in the way".to_owned() }
-}
-
-/// One module as a declaration has it.
-pub(crate) fn module(build: &str, manifest: &str, instances: &[&str]) -> DeclaredModule {
-    let instances = instances.iter().map(|name| (name.parse().unwrap(), Environment::new()));
-    DeclaredModule {
-        account: Default::default(),
-        build: build.parse().unwrap(),
-        commit: "abc".parse().unwrap(),
-        manifest: Manifest::from_toml(manifest).unwrap(),
-        artifacts: Vec::new(),
-        instances: instances.collect(),
-    }
-}
-
-pub(crate) fn declaration<const N: usize>(
-    number: u64,
-    modules: [(&str, DeclaredModule); N],
-    withdrawn: &[&str],
-) -> Declaration {
-    Declaration {
-        machine: "box-1".parse().unwrap(),
-        number: DeclarationNumber(number),
-        epoch: Epoch(1),
-        composed_at: None,
-        modules: modules.into_iter().map(|(name, one)| (name.parse().unwrap(), one)).collect(),
-        withdrawn: withdrawn.iter().map(|name| name.parse().unwrap()).collect(),
-    }
-}
-
-/// An action in short words; `None` for what comes all the time.
-pub(crate) fn brief(action: &Action) -> Option<String> {
-    Some(match action {
-        Action::Answer { reply: DeclareReply::Taken, .. } => "answer: taken".to_owned(),
-        Action::Answer { reply: DeclareReply::Refused(why), .. } => {
-            format!("answer: refused, {why}")
-        }
-        Action::Install { module, build, .. } => format!("install {}", of(module, build)),
-        Action::Verify { starts, ours, .. } => {
-            format!("verify {} starts, {} of ours will be gone", starts.len(), ours.len())
-        }
-        Action::Start { start, .. } => {
-            format!("start {} of {}", start.instance, of(&start.module, &start.build))
-        }
-        Action::Stop { .. } => "stop".to_owned(),
-        Action::Report(report) => format!("report {}: {}", report.declaration, outcomes(report)),
-        Action::Collect { keep } => {
-            let keep: Vec<_> = keep.iter().map(|(module, build)| of(module, build)).collect();
-            format!("collect all but {}", keep.join(", "))
-        }
-        Action::Check { .. } | Action::Examine | Action::State(_) | Action::Hello(_) => {
-            return None;
-        }
-    })
-}
-
-fn of(module: &ModuleName, build: &BuildId) -> String {
-    format!("{module} {}", &build.as_str()[25..])
-}
-
-fn outcomes(report: &Report) -> String {
-    let outcome = |(module, report): (&ModuleName, &ModuleReport)| match &report.outcome {
-        ModuleOutcome::Applied => format!("{module} applied"),
-        ModuleOutcome::Failed { instance, .. } => format!("{module} failed on {instance}"),
-        ModuleOutcome::Refused { rule } => format!("{module} refused, {rule}"),
-        ModuleOutcome::Unable { because, .. } => format!("{module} unable, {because:?}"),
-    };
-    report.modules.iter().map(outcome).collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn is_check(action: &Action) -> bool {
-    matches!(action, Action::Check { .. })
-}
-
-/// The environments of a module's instances.
-pub(crate) fn with_environment(
-    mut module: DeclaredModule,
-    instance: &str,
-    key: &str,
-    value: &str,
-) -> DeclaredModule {
-    let name: InstanceName = instance.parse().unwrap();
-    let environment = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-    module.instances.insert(name, environment);
-    module
 }

@@ -63,7 +63,7 @@ fn checks_of_one_process_never_overlap() {
 
 /// How many checks were asked for since the last look.
 fn checks(bench: &mut Bench) -> usize {
-    let count = bench.actions.iter().filter(|one| crate::bench::is_check(one)).count();
+    let count = bench.actions.iter().filter(|one| crate::brief::is_check(one)).count();
     bench.actions.clear();
     count
 }
