@@ -94,7 +94,9 @@ impl Kept {
         for (module, wanted) in self.wanted() {
             for instance in wanted.instances.keys() {
                 if let Some(owner) = owners.insert(instance, module) {
-                    let (instance, modules) = (instance.clone(), [owner.clone(), module.clone()]);
+                    let mut modules = [owner.clone(), module.clone()];
+                    modules.sort();
+                    let instance = instance.clone();
                     return Some(RefusedDeclaration::SharedInstance { instance, modules });
                 }
             }

@@ -33,16 +33,15 @@ fn a_build_that_passes_is_good_before_its_intent_goes_and_before_the_old_one_is_
     bench.told();
     let new = bench.run.unwrap();
     bench.started(new);
-    for _ in 0..3 {
+    for ms in [1_000, 1_000, 900] {
         bench.checked(new, Ok(()));
-        bench.pass(if bench.now.monotonic.subsec_millis() == 0 { 1_000 } else { 0 });
+        bench.pass(ms);
     }
     assert_eq!(bench.told(), [""; 0]);
     assert_eq!(bench.good("blog-1").unwrap(), A);
     // It passes now: its intent still stands when it is kept as good.
     bench.landings = [Write::Lands, Write::DiesBefore].into();
-    bench.checked(new, Ok(()));
-    bench.pass(1_000);
+    bench.pass(100);
     assert_eq!(bench.good("blog-1").unwrap(), B);
     assert_eq!(bench.book(), ["intent B on blog-1, overlap"]);
     assert_eq!(bench.told(), [""; 0], "the old one is not touched before all of it is written");
@@ -66,13 +65,12 @@ fn one_moment_that_is_not_healthy_begins_the_watch_anew() {
     let again = bench.run.unwrap();
     bench.told();
     bench.started(again);
-    for _ in 0..3 {
+    for ms in [1_000, 1_000, 900] {
         bench.checked(again, Ok(()));
-        bench.pass(1_000);
+        bench.pass(ms);
         assert_eq!(bench.told(), [""; 0]);
     }
-    bench.checked(again, Ok(()));
-    bench.pass(1_000);
+    bench.pass(100);
     assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
 }
 
@@ -177,7 +175,7 @@ fn a_newer_declaration_ends_a_trial_and_says_nothing_of_its_build() {
     bench.started(tried);
     bench.told();
     bench.declare(3, C, WEB);
-    assert_eq!(bench.told(), ["stop", "install blog C", "answer: taken"]);
+    assert_eq!(bench.told(), ["answer: taken", "stop", "install blog C"]);
     assert_eq!(bench.book(), [""; 0]);
     // No third one beside the two: what is being stopped is gone first.
     bench.installed(C, Ok(()));

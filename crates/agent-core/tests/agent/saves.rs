@@ -218,6 +218,7 @@ fn a_hold_down_that_was_outlived_counts_again_before_its_build_runs_again() {
     bench.fall();
     bench.readied(3, C, &hold());
     bench.prove(bench.run.unwrap());
+    bench.acknowledge();
     // Somebody frees the instance for B, which is declared again.
     bench.free("blog-1", B);
     bench.restart();
@@ -225,6 +226,7 @@ fn a_hold_down_that_was_outlived_counts_again_before_its_build_runs_again() {
     bench.verified(Ok(()));
     bench.prove(bench.run.unwrap());
     let serving = bench.run.unwrap();
+    bench.acknowledge();
     bench.declare(4, B, &fragile(&hold()));
     bench.installed(B, Ok(()));
     bench.told();

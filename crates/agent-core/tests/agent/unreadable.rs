@@ -83,6 +83,7 @@ fn nothing_new_is_tried_and_it_is_said_why() {
     let found = bench.found(0, &bench.start.clone().unwrap());
     unreadable(&mut bench);
     bench.restart_with(vec![found]);
+    bench.acknowledge();
     bench.told();
     bench.declare(2, C, WEB);
     bench.installed(C, Ok(()));
