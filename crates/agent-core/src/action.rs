@@ -10,7 +10,7 @@ use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::{DeclareReply, Hello, Report, Statement};
 
 use crate::draws::{AskId, CheckId, RunId, VerificationId};
-use crate::errands::Ticket;
+use crate::errands::{Serves, Ticket};
 use crate::kept::Kept;
 use crate::placement::Place;
 
@@ -48,8 +48,8 @@ pub(crate) enum Then {
     Begin,
     /// A declaration is taken, and answered if somebody asked.
     Take { ask: Option<AskId> },
-    /// This serves an instance from now on.
-    Good { place: Place },
+    /// Something else is kept of what serves an instance.
+    Serves { place: Place, serves: Serves },
 }
 
 /// What is to be brought onto the disk.

@@ -10,6 +10,7 @@ use wire::{Held, ProcessIdentity};
 use crate::draws::RunId;
 use crate::execution::Execution;
 use crate::instance::Instance;
+use crate::kept::Kept;
 use crate::placement::{Place, Placement};
 use crate::served;
 use crate::turn::Turn;
@@ -68,10 +69,15 @@ pub(crate) fn newest_seen(adopted: &[Adopted]) -> Option<Held> {
 
 /// Takes the processes found for what runs on their instances. Those that come later in the list are the newer ones.
 ///
-/// One execution goes on on an instance: the newest of its good build; where none is known, the newest that nothing is known
-/// against. All others are stopped whole: what was tried when the agent before this one ended, what was being stopped, and
-/// everything where the instance is held.
-pub(crate) fn adopt(adopted: Vec<Adopted>, turn: &mut Turn<'_>) -> BTreeMap<Place, Instance> {
+/// At most one execution goes on on an instance. All others are stopped whole: what was tried when the agent before this one
+/// ended, what was being stopped, and everything that is held.
+pub(crate) fn adopt(
+    adopted: Vec<Adopted>,
+    kept: Option<&Kept>,
+    turn: &mut Turn<'_>,
+) -> BTreeMap<Place, Instance> {
+    let wanted = kept.map(Kept::placements).unwrap_or_default();
+    let is_served_known = kept.is_some_and(Kept::knows_what_served);
     let mut instances = BTreeMap::new();
     for (place, executions) in by_execution(adopted) {
         let mut found = Vec::new();
@@ -80,21 +86,52 @@ pub(crate) fn adopt(adopted: Vec<Adopted>, turn: &mut Turn<'_>) -> BTreeMap<Plac
             let placement = Placement::of(&place.1, first.declared.clone());
             found.push(Execution::adopt(id, placement, &place, processes, turn));
         }
-        let good = served::good(turn.served, &place);
-        let may_go_on = |one: &Execution| match &good {
-            Some(good) => one.placement.module.build == good.module.build,
-            None => turn.book.against_trying(&place, &one.placement).is_none(),
-        };
-        // What runs is left alone where nothing can be known against it.
-        let may_go_on = |one: &Execution| {
-            turn.book.open().is_none()
-                || may_go_on(one) && turn.book.against_return(&place, &one.placement).is_none()
-        };
-        let serving = found.iter().rposition(may_go_on).map(|at| found.remove(at));
+        let serving = goes_on(&place, &found, wanted.get(&place), turn)
+            .or_else(|| if is_served_known { None } else { unblocked(&place, &found, turn) });
+        let serving = serving.map(|at| found.remove(at));
         found.iter_mut().for_each(|one| one.stop(turn));
         instances.insert(place.clone(), Instance::found(place, serving, found, turn));
     }
     instances
+}
+
+/// Which of the executions found on an instance goes on: the newest of its good build; else of the build that it was being
+/// moved back to. Where nothing can be known, since the book cannot be read, any that runs is better left alone.
+fn goes_on(
+    place: &Place,
+    found: &[Execution],
+    wanted: Option<&Placement>,
+    turn: &Turn<'_>,
+) -> Option<usize> {
+    let is_readable = turn.book.open().is_some();
+    let good = served::good(turn.served, place);
+    let newest = |may: &dyn Fn(&Placement) -> bool| {
+        found.iter().rposition(|one| {
+            let is_held = turn.book.against_return(place, &one.placement, turn.served).is_some();
+            may(&one.placement) && (!is_readable || !is_held)
+        })
+    };
+    let is_good = |one: &Placement| good.as_ref().is_some_and(|good| one.is(good));
+    let is_good_build =
+        |one: &Placement| good.as_ref().is_some_and(|good| one.module.build == good.module.build);
+    let is_moved_to = |one: &Placement| {
+        wanted.is_some_and(|wanted| one.is(wanted))
+            && served::has_served(turn.served, place, &one.module.build)
+    };
+    newest(&is_good)
+        .or_else(|| newest(&is_good_build))
+        .or_else(|| newest(&is_moved_to))
+        .or_else(|| newest(&|_| !is_readable))
+}
+
+/// Which of them goes on where it is not known what has served: the newest that nothing is known against.
+fn unblocked(place: &Place, found: &[Execution], turn: &Turn<'_>) -> Option<usize> {
+    let has_served = served::good(turn.served, place).is_some();
+    found.iter().rposition(|one| {
+        let is_blocked = turn.book.against_trying(place, &one.placement).is_some()
+            || turn.book.against_return(place, &one.placement, turn.served).is_some();
+        !has_served && !is_blocked
+    })
 }
 
 type ByExecution = Vec<(ExecutionId, Vec<Adopted>)>;

@@ -1,8 +1,9 @@
 //! The agent as a whole: events in, decisions out.
 
+mod landing;
+
 use core::time::Duration;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
@@ -13,19 +14,18 @@ use wire::{
 
 use crate::action::{Action, Decision, Landing, Then, What};
 use crate::adopted::{self, Adopted};
-use crate::cohort;
 use crate::draws::{AskId, Incarnation, RunId};
-use crate::errands::{Errand, Progress, Told};
+use crate::errands::Errand;
 use crate::event::{Ending, Event};
 use crate::execution::Heard;
 use crate::failures::FoundBook;
 use crate::hello::Greeting;
-use crate::instance::{Instance, News, Past};
+use crate::instance::{Instance, Past};
 use crate::kept::Kept;
 use crate::offer::{self, Offer};
-use crate::placement::{Place, Placement};
+use crate::placement::Place;
 use crate::report::{self, Reporting};
-use crate::served;
+use crate::served::{self, Served};
 use crate::statement::{self, Stating};
 use crate::time::Now;
 use crate::troubles::Change;
@@ -93,7 +93,7 @@ impl Agent {
         let found = adopted::declared(&adopted);
         let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
-        let instances = adopted::adopt(adopted, &mut turn);
+        let instances = adopted::adopt(adopted, kept.as_ref(), &mut turn);
         // What the open made of standing intents lands before anything is done.
         turn.errands.push(Errand::Save);
         let actions = turn.actions;
@@ -179,6 +179,8 @@ impl Agent {
                     Ending::Leave => {}
                     Ending::Stop => instances.values_mut().for_each(|one| one.end(&mut turn)),
                 }
+                // What the book still owes would be lost with this agent.
+                turn.errands.push(Errand::Save);
             }
         }
         let mut actions = turn.actions;
@@ -189,79 +191,6 @@ impl Agent {
             Some(_) => Decision { actions, land },
             None => self.decide(actions, now),
         }
-    }
-
-    /// Takes in how a landing went; `Err` says why it is not known to be on the disk.
-    pub fn landed(&mut self, landing: Landing, how: Result<(), String>, now: Now) -> Decision {
-        let mut actions = Vec::new();
-        match landing.what {
-            What::Kept(kept, then) => self.kept_landed(kept, then, how, &mut actions, now),
-            What::Book(change, ticket) => {
-                drop(change);
-                let how = if how.is_ok() {
-                    failure_book::Landing::Landed
-                } else {
-                    failure_book::Landing::Failed
-                };
-                let told = match &mut self.ledger.book {
-                    FoundBook::Open(book) => ticket.landed(book, how),
-                    // Only an open book asks for landings, and it stays open.
-                    FoundBook::Unreadable { .. } => None,
-                };
-                if let Some((place, told)) = told {
-                    self.tell(&place, told, &mut actions, now);
-                }
-            }
-        }
-        self.decide(actions, now)
-    }
-
-    fn kept_landed(
-        &mut self,
-        kept: Kept,
-        then: Then,
-        how: Result<(), String>,
-        actions: &mut Vec<Action>,
-        now: Now,
-    ) {
-        match (then, how) {
-            // Should the count of engines not have landed, the worst is a report whose revision was used before; that is
-            // no reason to leave everything down.
-            (Then::Begin, Ok(()) | Err(_)) => self.take(kept, Past::Used, actions, now),
-            (Then::Take { ask }, Ok(())) => {
-                self.take(kept, Past::Unused, actions, now);
-                actions.extend(ask.map(|ask| Action::Answer { ask, reply: DeclareReply::Taken }));
-            }
-            (Then::Take { ask }, Err(why)) => {
-                let reply = DeclareReply::Refused(RefusedDeclaration::NotKept { why });
-                actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
-            }
-            (Then::Good { place }, how) => {
-                if how.is_ok() {
-                    self.ledger.served = kept.served.clone();
-                    self.kept = Some(kept);
-                }
-                self.tell(&place, Told::GoodKept(how), actions, now);
-            }
-        }
-    }
-
-    /// Tells an instance that its errand is done, and its siblings what they must know of it.
-    fn tell(&mut self, place: &Place, told: Told, actions: &mut Vec<Action>, now: Now) {
-        let mut turn = self.ledger.turn(now);
-        let Some(instance) = self.instances.get_mut(place) else { return };
-        match instance.told(told, &mut turn) {
-            News::None => {}
-            News::Halt(build) => {
-                let siblings = self.instances.iter_mut();
-                for (_, sibling) in
-                    siblings.filter(|(other, _)| other.0 == place.0 && *other != place)
-                {
-                    sibling.halt(&build, &mut turn);
-                }
-            }
-        }
-        actions.append(&mut turn.actions);
     }
 
     /// When the agent next wants a turn although nothing happens, on the monotonic clock.
@@ -324,9 +253,15 @@ impl Agent {
                     Some(kept) => {
                         Kept::taking(offered, kept.wanted(), served, kept.engines, now.wall)
                     }
-                    None => Kept::taking(offered, self.found.iter(), served, 1, now.wall),
+                    None => {
+                        let served = self.served_as_found();
+                        Kept::taking(offered, self.found.iter(), served, 1, now.wall)
+                    }
                 };
-                return Some(Landing { what: What::Kept(kept, Then::Take { ask }) });
+                match kept.shared_name() {
+                    None => return Some(Landing { what: What::Kept(kept, Then::Take { ask }) }),
+                    Some(refused) => DeclareReply::Refused(refused),
+                }
             }
             Ok(Offer::Held) => {
                 let mut turn = self.ledger.turn(now);
@@ -341,6 +276,15 @@ impl Agent {
         None
     }
 
+    /// What has served, where nothing was kept: what was found running and goes on, if the book has nothing against it.
+    fn served_as_found(&self) -> Served {
+        let found = self.instances.iter().filter_map(|(place, one)| Some((place, one.serving()?)));
+        let found = found.filter(|_| self.ledger.book.open().is_some());
+        found.fold(self.ledger.served.clone(), |served, (place, serving)| {
+            served::with_good(&served, place, &serving.placement, &BTreeSet::new())
+        })
+    }
+
     /// The removal of the builds that nobody needs, if it can be asked for now.
     fn collect(&mut self, word: BuildsKept) -> Option<Action> {
         let kept = self.kept.as_ref().filter(|_| self.life == Life::Serving)?;
@@ -349,8 +293,9 @@ impl Agent {
 
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
+        self.ledger.served = kept.served.clone();
         let mut turn = self.ledger.turn(now);
-        let mut wanted = placements(&kept);
+        let mut wanted = kept.placements();
         for place in wanted.keys() {
             let new = || Instance::new(place.clone(), past, &turn);
             self.instances.entry(place.clone()).or_insert_with(new);
@@ -361,57 +306,6 @@ impl Agent {
         actions.append(&mut turn.actions);
         self.kept = Some(kept);
         self.stating.hurry();
-    }
-
-    /// Does what is due by now and says what is to be said, after what was decided already. What has to be on the disk first
-    /// comes first: then nothing is said before it has landed.
-    fn decide(&mut self, mut actions: Vec<Action>, now: Now) -> Decision {
-        loop {
-            let mut turn = self.ledger.turn(now);
-            turn.actions = actions;
-            self.instances.values_mut().for_each(|instance| instance.tick(&mut turn));
-            self.instances.retain(|_, instance| !instance.is_gone());
-            if self.life == Life::Serving {
-                for place in cohort::turns(&self.instances, turn.book) {
-                    if let Some(instance) = self.instances.get_mut(&place) {
-                        instance.announce(&mut turn);
-                    }
-                }
-            }
-            if turn.book.open().is_some_and(Book::save_owed) && self.save_at <= now.monotonic {
-                self.save_at = now.after(SAVE_EVERY);
-                turn.errands.push(Errand::Save);
-            }
-            actions = turn.actions;
-            match self.ledger.errands.take_up(&mut self.ledger.book, now) {
-                None => match self.begins_with.take() {
-                    None => break,
-                    Some(kept) => {
-                        let what = What::Kept(kept, Then::Begin);
-                        return Decision { actions, land: Some(Landing { what }) };
-                    }
-                },
-                Some(Progress::Quiet) => {}
-                Some(Progress::Told(place, told)) => self.tell(&place, told, &mut actions, now),
-                Some(Progress::Land(change, ticket)) => {
-                    let what = What::Book(change, ticket);
-                    return Decision { actions, land: Some(Landing { what }) };
-                }
-                Some(Progress::KeepGood(place, good)) => match &self.kept {
-                    Some(kept) => {
-                        let served = served::with_good(&self.ledger.served, &place, &good);
-                        let kept = Kept { served, ..kept.clone() };
-                        let what = What::Kept(kept, Then::Good { place });
-                        return Decision { actions, land: Some(Landing { what }) };
-                    }
-                    None => {
-                        let why = "nothing was declared here yet".to_owned();
-                        self.tell(&place, Told::GoodKept(Err(why)), &mut actions, now);
-                    }
-                },
-            }
-        }
-        self.say(actions, now)
     }
 
     /// Says what is to be said by now.
@@ -459,21 +353,4 @@ fn hear(run: RunId, what: Heard, instances: &mut BTreeMap<Place, Instance>, turn
     if let Some(instance) = instances.get_mut(&place) {
         instance.heard(&resource, run, what, turn);
     }
-}
-
-/// What should run where.
-fn placements(kept: &Kept) -> BTreeMap<Place, Placement> {
-    let mut placements = BTreeMap::new();
-    for (name, wanted) in kept.wanted() {
-        let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
-        for (instance, environment) in &wanted.instances {
-            let placement = Placement {
-                module: Arc::clone(&module),
-                environment: environment.clone(),
-                composed_at: kept.declaration.composed_at.or(kept.taken_at),
-            };
-            placements.insert((name.clone(), instance.clone()), placement);
-        }
-    }
-    placements
 }

@@ -6,24 +6,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::failures::FoundBook;
-use crate::instance::Instance;
+use crate::instance::{Instance, Readiness};
 use crate::placement::Place;
 
-/// The instances that may begin now, at most one of each module.
+/// The instances that may begin now, at most one of each module. One whose turn it is and that is on its way is waited for.
 pub(crate) fn turns(instances: &BTreeMap<Place, Instance>, book: &FoundBook) -> Vec<Place> {
-    let is_trying = |instance: &&Instance| instance.tried().is_some();
     let busy: BTreeSet<_> = instances
         .iter()
-        .filter(|(_, instance)| is_trying(instance))
+        .filter(|(_, instance)| instance.is_trying())
         .map(|(place, _)| &place.0)
         .collect();
-    let mut next: BTreeMap<_, (bool, &Place)> = BTreeMap::new();
+    let mut next: BTreeMap<_, (bool, &Place, Readiness)> = BTreeMap::new();
     for (place, instance) in instances {
-        let Some(to) = instance.queued().filter(|_| !busy.contains(&place.0)) else { continue };
-        // False comes first.
-        let rank = (!book.is_retried(place, to), place);
-        let first = next.entry(&place.0).or_insert(rank);
-        *first = rank.min(*first);
+        let candidate = instance.candidate().filter(|_| !busy.contains(&place.0));
+        let Some((to, readiness)) = candidate else { continue };
+        // False comes first. The places come in order.
+        let is_later = !book.is_retried(place, to);
+        let first = next.entry(&place.0).or_insert((is_later, place, readiness));
+        if first.0 && !is_later {
+            *first = (is_later, place, readiness);
+        }
     }
-    next.into_values().map(|(_, place)| place.clone()).collect()
+    let ready = next.into_values().filter(|(.., readiness)| *readiness == Readiness::Ready);
+    ready.map(|(_, place, _)| place.clone()).collect()
 }

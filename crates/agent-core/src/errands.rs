@@ -1,11 +1,13 @@
 //! What has to be on the disk before something goes on: asked for in order, landed one after the other.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use failure_book::{
     Answer, Begun, Book, Change, Cleared, ExecutionId, Failure, HoldRan, Host, Intent, Landing,
     NotBegun, Recorded, Snapshot, Step, Then,
 };
+
+use names::BuildId;
 
 use crate::failures::FoundBook;
 use crate::placement::{Place, Placement};
@@ -24,10 +26,19 @@ pub(crate) enum Errand {
     Disprove { host: Host, snapshot: Option<Snapshot> },
     /// The outcome of the execution is written: its intent goes.
     End { place: Place, host: Host, id: ExecutionId },
-    /// This is what serves the instance from now on.
-    KeepGood { place: Place, good: Placement },
+    /// Something else is to be kept of what serves the instance.
+    Keep { place: Place, serves: Serves },
     /// What the book owes is tried again.
     Save,
+}
+
+/// What is to be kept of what serves an instance.
+#[derive(Debug)]
+pub(crate) enum Serves {
+    /// This is what serves it from now on, and what it has outlived.
+    Good { good: Placement, outlived: BTreeSet<BuildId> },
+    /// A build that was outlived runs there once more.
+    Reopened { build: BuildId },
 }
 
 /// What an instance is told of its errands.
@@ -35,6 +46,8 @@ pub(crate) enum Errand {
 pub(crate) enum Told {
     /// Whether the execution may run.
     Begun(Result<(), NotBegun>),
+    /// Whether it is on the disk that what the execution does counts anew.
+    Reopened(Result<(), String>),
     /// What the failure came to.
     Recorded(Recorded),
     /// The intent is gone: everything about the execution is written, or owed and written with whatever lands next.
@@ -52,8 +65,8 @@ pub(crate) enum Progress {
     Told(Place, Told),
     /// This has to land.
     Land(Change, Ticket),
-    /// This is to be kept as what serves an instance.
-    KeepGood(Place, Placement),
+    /// This is to be kept of what serves an instance.
+    Keep(Place, Serves),
 }
 
 /// What the landing of a change of the book is the answer to.
@@ -64,6 +77,16 @@ pub(crate) enum Ticket {
     Cleared(Then<Cleared>),
     End(Place, Then<()>),
     Quiet(Then<()>),
+}
+
+impl Serves {
+    /// What the instance is told when that was landed, or was not.
+    pub(crate) fn told(&self, how: Result<(), String>) -> Told {
+        match self {
+            Self::Good { .. } => Told::GoodKept(how),
+            Self::Reopened { .. } => Told::Reopened(how),
+        }
+    }
 }
 
 /// The errands that wait.
@@ -79,7 +102,7 @@ impl Errands {
     pub(crate) fn take_up(&mut self, found: &mut FoundBook, now: Now) -> Option<Progress> {
         let errand = self.0.pop_front()?;
         Some(match (found, errand) {
-            (_, Errand::KeepGood { place, good }) => Progress::KeepGood(place, good),
+            (_, Errand::Keep { place, serves }) => Progress::Keep(place, serves),
             (FoundBook::Open(book), errand) => of_book(book, errand, now),
             // Nothing is begun under a book that cannot be read, so there is nothing to write of it either.
             (FoundBook::Unreadable { .. }, Errand::Begin { place, .. }) => {
@@ -118,7 +141,7 @@ fn of_book(book: &mut Book, errand: Errand, now: Now) -> Progress {
             Step::Done(_) => Progress::Told(place, Told::Ended),
             Step::Land(change, then) => Progress::Land(change, Ticket::End(place, then)),
         },
-        Errand::KeepGood { place, good } => Progress::KeepGood(place, good),
+        Errand::Keep { place, serves } => Progress::Keep(place, serves),
         Errand::Save => quiet(book.save_if_dirty()),
     }
 }

@@ -1,10 +1,13 @@
 //! The failure book in the agent: what it says of an instance, and the names that it knows things by.
 
-use failure_book::{App, Book, Build, Host, Served};
+use std::collections::BTreeSet;
+
+use failure_book::{App, Book, Build, Host};
 use inventory::{DeclaredModule, Swap};
 use names::{BuildId, InstanceName, ModuleName};
 
 use crate::placement::{Place, Placement};
+use crate::served::{self, Served};
 
 /// What there is of this machine's failure book.
 #[derive(Debug)]
@@ -100,7 +103,8 @@ impl FoundBook {
     pub(crate) fn against_trying(&self, place: &Place, to: &Placement) -> Option<Rule> {
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let book = self.open()?;
-        let record = book.lookup(&build).filter(|one| one.blocks(&host, Served::NotYet))?;
+        let record =
+            book.lookup(&build).filter(|one| one.blocks(&host, failure_book::Served::NotYet))?;
         Some(Rule::Record {
             build: to.module.build.to_string(),
             host: record.host.as_str().to_owned(),
@@ -110,7 +114,12 @@ impl FoundBook {
     }
 
     /// Why nothing may bring an instance back onto a build that it has served.
-    pub(crate) fn against_return(&self, place: &Place, to: &Placement) -> Option<Rule> {
+    pub(crate) fn against_return(
+        &self,
+        place: &Place,
+        to: &Placement,
+        served: &Served,
+    ) -> Option<Rule> {
         let book = match self {
             Self::Open(book) => book,
             Self::Unreadable { why } => {
@@ -122,12 +131,42 @@ impl FoundBook {
         };
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let app: App = build.app();
-        let holds =
-            |record: &&failure_book::Record| record.build != build && record.holds_down(&host);
-        if let Some(record) = book.for_app(&app).find(holds) {
-            return Some(Rule::HeldDown { by: record.build.name().to_owned() });
+        let holds = |by: &Build| *by != build && !is_over(served, place, by);
+        if let Some(by) = holding(book, &app, &host).find(holds) {
+            return Some(Rule::HeldDown { by: by.name().to_owned() });
         }
-        let marker = book.hold_ran_on(&host).filter(|marker| marker.build != build)?;
-        Some(Rule::Marker { by: marker.build.name().to_owned() })
+        let by = marked(book, &app, &host).filter(holds)?;
+        Some(Rule::Marker { by: by.name().to_owned() })
     }
+
+    /// The builds other than this one that hold an instance, by their records or by its marker.
+    pub(crate) fn holding(&self, place: &Place, but: &Placement) -> BTreeSet<BuildId> {
+        let (Some(book), Some(build), Some(host)) =
+            (self.open(), build(&but.module, &place.0), host(&place.1))
+        else {
+            return BTreeSet::new();
+        };
+        let app = build.app();
+        let all = holding(book, &app, &host).chain(marked(book, &app, &host));
+        all.filter(|by| *by != build).filter_map(|by| by.name().parse().ok()).collect()
+    }
+}
+
+/// The builds of an app whose records hold a host down.
+fn holding(book: &Book, app: &App, host: &Host) -> impl Iterator<Item = Build> {
+    let records = book.for_app(app).filter(|record| record.holds_down(host));
+    records.map(|record| record.build.clone())
+}
+
+/// The build of an app that a host's marker names.
+fn marked(book: &Book, app: &App, host: &Host) -> Option<Build> {
+    let marker = book.hold_ran_on(host).filter(|marker| marker.build.is_of(app))?;
+    Some(marker.build.clone())
+}
+
+/// Whether what a build did to the data of an instance is over: it has passed there after all, or another one after it.
+fn is_over(served: &Served, place: &Place, by: &Build) -> bool {
+    by.name().parse().is_ok_and(|by| {
+        served::has_served(served, place, &by) || served::has_outlived(served, place, &by)
+    })
 }

@@ -1,13 +1,15 @@
 //! What an agent keeps on disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclaredModule};
-use names::ModuleName;
+use names::{InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
-use wire::Held;
+use wire::{Held, RefusedDeclaration};
 
+use crate::placement::{Place, Placement};
 use crate::served::Served;
 
 /// Everything that an agent must remember across its own restarts.
@@ -50,6 +52,11 @@ impl Kept {
         Self { declaration, left, served, engines, taken_at: Some(now) }
     }
 
+    /// Whether what has not served by this has not served. An agent from before that was kept noted no time either.
+    pub(crate) fn knows_what_served(&self) -> bool {
+        self.taken_at.is_some()
+    }
+
     /// Which declaration it is.
     #[must_use]
     pub fn held(&self) -> Held {
@@ -62,6 +69,39 @@ impl Kept {
         let declared = self.declaration.modules.iter();
         let declared = declared.filter(|(_, module)| !module.instances.is_empty());
         declared.chain(&self.left)
+    }
+
+    /// What should run where.
+    pub(crate) fn placements(&self) -> BTreeMap<Place, Placement> {
+        let mut placements = BTreeMap::new();
+        for (name, wanted) in self.wanted() {
+            let module = Arc::new(DeclaredModule { instances: BTreeMap::new(), ..wanted.clone() });
+            for (instance, environment) in &wanted.instances {
+                let placement = Placement {
+                    module: Arc::clone(&module),
+                    environment: environment.clone(),
+                    composed_at: self.declaration.composed_at.or(self.taken_at),
+                };
+                placements.insert((name.clone(), instance.clone()), placement);
+            }
+        }
+        placements
+    }
+
+    /// Why it cannot be kept: an instance of two modules. What fails on a machine is kept by the names of its instances.
+    pub(crate) fn shared_name(&self) -> Option<RefusedDeclaration> {
+        let mut owners: BTreeMap<&InstanceName, &ModuleName> = BTreeMap::new();
+        for (module, wanted) in self.wanted() {
+            for instance in wanted.instances.keys() {
+                if let Some(owner) = owners.insert(instance, module) {
+                    let mut modules = [owner.clone(), module.clone()];
+                    modules.sort();
+                    let instance = instance.clone();
+                    return Some(RefusedDeclaration::SharedInstance { instance, modules });
+                }
+            }
+        }
+        None
     }
 
     fn places(declaration: &Declaration, module: &ModuleName) -> bool {

@@ -30,6 +30,11 @@ impl Placement {
         self.module.build == other.module.build && self.environment == other.environment
     }
 
+    /// Whether it can run beside what serves: none of its resources listens on an address that only one can have.
+    pub(crate) fn can_stand_beside(&self) -> bool {
+        self.resources().iter().all(|resource| resource.listen.is_none())
+    }
+
     pub(crate) fn resources(&self) -> &[Resource] {
         &self.module.manifest.resources
     }

@@ -1,6 +1,6 @@
 //! What has served each instance, as it is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inventory::DeclaredModule;
 use names::{BuildId, InstanceName, ModuleName};
@@ -19,6 +19,10 @@ pub struct ServedHere {
     pub good: DeclaredModule,
     /// The builds that passed before it, the newest last.
     pub earlier: Vec<BuildId>,
+    /// Builds that held the instance, by their records or by its marker, when another one passed here: they hold it no
+    /// longer, until they are tried here again.
+    #[serde(default)]
+    pub outlived: BTreeSet<BuildId>,
 }
 
 /// By module and instance. An instance that is withdrawn keeps its row: its data is still there.
@@ -36,23 +40,45 @@ pub(crate) fn has_served(served: &Served, place: &Place, build: &BuildId) -> boo
     here.is_some_and(|here| here.good.build == *build || here.earlier.contains(build))
 }
 
-/// The same with what serves an instance from now on.
-pub(crate) fn with_good(served: &Served, place: &Place, good: &Placement) -> Served {
+/// Whether a newer build passed on an instance after this one had held it.
+pub(crate) fn has_outlived(served: &Served, place: &Place, build: &BuildId) -> bool {
+    let here = served.get(&place.0).and_then(|instances| instances.get(&place.1));
+    here.is_some_and(|here| here.outlived.contains(build))
+}
+
+/// The same with what serves an instance from now on, and what that one has outlived.
+pub(crate) fn with_good(
+    served: &Served,
+    place: &Place,
+    good: &Placement,
+    newly_outlived: &BTreeSet<BuildId>,
+) -> Served {
     let mut served = served.clone();
     let instances = served.entry(place.0.clone()).or_default();
     let declared = good.declared(&place.1);
-    let earlier = match instances.remove(&place.1) {
-        None => Vec::new(),
-        Some(ServedHere { good: before, mut earlier }) => {
+    let (earlier, mut outlived) = match instances.remove(&place.1) {
+        None => Default::default(),
+        Some(ServedHere { good: before, mut earlier, outlived }) => {
             if before.build != declared.build {
                 earlier.push(before.build);
             }
             earlier.retain(|build| *build != declared.build);
             let too_many = earlier.len().saturating_sub(EARLIER_MAX);
             earlier.drain(..too_many);
-            earlier
+            (earlier, outlived)
         }
     };
-    instances.insert(place.1.clone(), ServedHere { good: declared, earlier });
+    outlived.extend(newly_outlived.iter().cloned());
+    instances.insert(place.1.clone(), ServedHere { good: declared, earlier, outlived });
+    served
+}
+
+/// The same where a build that was outlived runs on an instance once more.
+pub(crate) fn with_reopened(served: &Served, place: &Place, build: &BuildId) -> Served {
+    let mut served = served.clone();
+    let here = served.get_mut(&place.0).and_then(|instances| instances.get_mut(&place.1));
+    if let Some(here) = here {
+        here.outlived.remove(build);
+    }
     served
 }

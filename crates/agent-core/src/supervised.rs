@@ -369,8 +369,12 @@ impl Supervised {
         }
     }
 
-    /// What weighed on the machine is over: a start that waits is made now. What was given up before keeps its own time.
+    /// What weighed on the machine is over: a start that waits is made now, and checks that failed count no longer. What was
+    /// given up before keeps its own time.
     pub(crate) fn relieve(&mut self, turn: &Turn<'_>) {
+        if let Phase::Up(up) = &mut self.phase {
+            up.failures = 0;
+        }
         if let Phase::Waiting { until } = &mut self.phase
             && self.state != ResourceState::Failed
         {

@@ -13,6 +13,7 @@ use crate::failures;
 use crate::placement::{Place, Placement};
 use crate::supervised::Record;
 use crate::time::Now;
+use crate::turn::Turn;
 
 /// What the failure book is told of every failure that is recorded: the build was tried here, and failed.
 const CAUSE: &str = "release";
@@ -66,15 +67,16 @@ impl Trial {
         }
     }
 
-    /// Looks at how it does now.
-    pub(crate) fn watch(&mut self, now: Now) -> Option<Shown> {
+    /// Looks at how it does now. While the machine's disk gives trouble, a check that fails says nothing of the build.
+    pub(crate) fn watch(&mut self, turn: &Turn<'_>) -> Option<Shown> {
+        let (now, is_machines) = (turn.now, turn.troubles.obstacle().is_some());
         let resources = self.execution.resources();
         for one in resources {
             let place = format!("resource `{}`", one.start().resource);
             if let Record::NeverStarted(Some(obstacle)) = one.record() {
                 return Some(Shown::Unable(obstacle.clone()));
             }
-            if one.state() == ResourceState::Failed || one.fails_its_checks() {
+            if one.state() == ResourceState::Failed || one.fails_its_checks() && !is_machines {
                 let why = one.why().unwrap_or("it failed");
                 return Some(Shown::Failed { why: excerpt(&format!("{place}: {why}")) });
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclarationNumber, Epoch};
-use names::{BuildId, Digest, MachineName, ModuleName};
+use names::{BuildId, Digest, InstanceName, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 
 use crate::statement::{BootId, EngineNonce};
@@ -57,6 +57,18 @@ pub enum RefusedDeclaration {
         held: Epoch,
         /// The epoch offered.
         offered: Epoch,
+    },
+    /// With it two modules would have an instance of the same name here; one of them may be left from an earlier
+    /// declaration. What fails on a machine is kept by the names of its instances.
+    #[error(
+        "instance `{instance}` would be one of `{}` and one of `{}` on this machine; give one of them another name",
+        modules[0], modules[1]
+    )]
+    SharedInstance {
+        /// The name.
+        instance: InstanceName,
+        /// Whose it would be.
+        modules: [ModuleName; 2],
     },
     /// It could not be written down, so it was not begun either.
     #[error("it could not be kept: {why}")]

@@ -9,13 +9,16 @@ use crate::bench::{A, B, Bench, WEB, declaration, module, with_environment};
 const TWO: &str = r#"
 [module]
 name = "blog"
+observe = "2s"
 [[resource]]
 name = "web"
 command = ["./blog"]
+health = { tcp = true, every = "1s", timeout = "1s" }
 stop = { signal = "INT", grace = "7s" }
 [[resource]]
 name = "worker"
 command = ["./worker"]
+health = { tcp = true, every = "1s", timeout = "1s" }
 "#;
 
 #[test]
@@ -55,9 +58,9 @@ fn what_runs_of_another_build_serves_until_the_new_one_may_start() {
     assert_eq!(bench.row().state, ResourceState::Healthy, "it is looked after meanwhile");
     bench.installed(B, Ok(()));
     bench.verified(Ok(()));
-    assert_eq!(bench.told(), ["verify 1 starts, 1 of ours will be gone", "stop"]);
-    bench.exited(found.run, "exit status 0");
-    assert_eq!(bench.told(), ["start blog-1 of blog B"]);
+    assert_eq!(bench.told(), ["verify 1 starts, 1 of ours will be gone", "start blog-1 of blog B"]);
+    bench.prove(bench.run.unwrap());
+    assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
 }
 
 #[test]
@@ -82,6 +85,7 @@ fn another_environment_is_not_the_wanted_one() {
     bench.restart_with(vec![found]);
     bench.installed(A, Ok(()));
     bench.verified(Ok(()));
+    // It is not known yet whether what was found does well, so it is not waited for.
     let moved = ["install blog A", "verify 1 starts, 1 of ours will be gone", "stop"];
     assert_eq!(bench.told(), moved);
 }
@@ -104,11 +108,10 @@ fn a_process_that_ended_meanwhile_counts_as_any_other_and_is_started_again() {
 #[test]
 fn a_resource_that_is_missing_is_started_beside_those_that_run() {
     let mut bench = Bench::new();
-    bench.declare(1, A, TWO);
-    bench.installed(A, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(1, A, TWO);
     let worker = bench.start.clone().unwrap();
     assert_eq!(worker.resource.as_str(), "worker");
+    bench.prove_all(&bench.runs());
     let found = bench.found(0, &worker);
     bench.restart_with(vec![found]);
     assert_eq!(bench.told(), ["start blog-1 of blog A"]);
@@ -119,10 +122,9 @@ fn a_resource_that_is_missing_is_started_beside_those_that_run() {
 #[test]
 fn of_two_copies_the_newer_is_kept() {
     let mut bench = Bench::new();
-    bench.declare(1, A, TWO);
-    bench.installed(A, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(1, A, TWO);
     let start = bench.start.clone().unwrap();
+    bench.prove_all(&bench.runs());
     let web = Start { resource: "web".parse().unwrap(), ..start.clone() };
     let old = Start { execution: "a0-1".parse().unwrap(), ..web.clone() };
     let found = [old, web, start].iter().zip(0..).map(|(one, nth)| bench.found(nth, one)).collect();

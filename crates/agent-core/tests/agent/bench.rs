@@ -1,47 +1,59 @@
 //! An agent on a workbench: events go in by hand, and what it decides is told in short words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::brief::{brief, brief_row};
+pub(crate) use crate::composed::{
+    A, B, C, WEB, declaration, fragile, hold, in_turn, module, with_environment,
+};
 use agent_core::{
     Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, FoundBook, Incarnation, Kept,
     Now, Obstacle, RunId, Start, ToLand, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
-use failure_book::{Book, BookId, Rules};
-use inventory::{Declaration, DeclarationNumber, DeclaredModule, Environment, Epoch, Manifest};
-use names::{BuildId, InstanceName, ModuleName};
+use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules, Step};
+use inventory::Declaration;
 use wire::{
-    BootId, DeclareReply, ModuleOutcome, ModuleReport, ProcessIdentity, Report, ReportReply,
-    ResourceStatement, Statement, Trouble, TroubleKind, UnableBecause,
+    BootId, ProcessIdentity, Report, ReportReply, ResourceStatement, Statement, Trouble,
+    TroubleKind, UnableBecause,
 };
 
-/// Three builds of the module `blog`.
-pub(crate) const A: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAA";
-pub(crate) const B: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAB";
-pub(crate) const C: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAC";
-
-/// One resource that is checked every second, and given up after two restarts in a minute.
-pub(crate) const WEB: &str = r#"
-[module]
-name = "blog"
-observe = "2s"
-[[resource]]
-name = "web"
-command = ["./blog"]
-health = { http = "/", every = "1s", timeout = "1s", passes = 2, failures = 2, start_up = "10s" }
-restart = { limit = 2, within = "1m", backoff = "1s..8s" }
-"#;
+/// How a landing goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    Lands,
+    /// It does not land, and that is said.
+    Fails,
+    /// It lands, and is said not to have.
+    LandsUnknown,
+    /// The agent dies before it lands.
+    DiesBefore,
+    /// The agent dies after it landed, before it hears of it.
+    DiesAfter,
+}
 
 pub(crate) struct Bench {
     pub(crate) agent: Agent,
     pub(crate) now: Now,
     /// What is on the disk.
     pub(crate) kept: Option<Kept>,
+    /// What the agent knows to be on the disk.
+    pub(crate) known: Option<Kept>,
     /// What is on the disk of the failure book.
     pub(crate) book: Option<failure_book::Kept>,
-    /// What the disk says to the next landing, if it refuses it.
+    /// The same by rows.
+    pub(crate) rows: BTreeMap<RowKey, Row>,
+    /// Why the book cannot be read, if it cannot.
+    pub(crate) unreadable: Option<String>,
+    /// What the disk says to all landings, if it refuses them.
     pub(crate) disk: Result<(), String>,
+    /// How the next landings go; then it is as the disk says.
+    pub(crate) landings: VecDeque<Write>,
+    /// Whether the newest landing of the book did not land, or was not known to.
+    pub(crate) book_is_owed: bool,
+    /// The agent died at a landing and has to be started again.
+    pub(crate) is_dead: bool,
     /// Everything decided that no one has looked at.
     pub(crate) actions: Vec<Action>,
     /// The newest start and the newest verification asked for.
@@ -62,13 +74,19 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let now = Now { monotonic: Duration::from_secs(1_000), wall: DateTime::UNIX_EPOCH };
-        let (agent, decision) = start(1, None, None, Vec::new(), now);
+        let (agent, decision) = start(1, None, opened(None, now), Vec::new(), now);
         let mut bench = Self {
             agent,
             now,
             kept: None,
+            known: None,
             book: None,
+            rows: BTreeMap::new(),
+            unreadable: None,
             disk: Ok(()),
+            landings: VecDeque::new(),
+            book_is_owed: false,
+            is_dead: false,
             actions: Vec::new(),
             run: None,
             start: None,
@@ -92,21 +110,55 @@ impl Bench {
         bench.installed(build, Ok(()));
         bench.verified(Ok(()));
         let run = bench.run.unwrap();
-        bench.started(run);
-        bench.checked(run, Ok(()));
-        bench.pass(1_000);
-        bench.checked(run, Ok(()));
-        bench.pass(2_000);
-        bench.checked(run, Ok(()));
+        bench.prove(run);
         bench.acknowledge();
         bench.actions.clear();
         bench
     }
 
+    /// An agent whose good build was started again after a power cut; its only process was not checked yet.
+    pub(crate) fn started_again(build: &str, manifest: &str) -> Self {
+        let mut bench = Self::running(build, manifest);
+        bench.restart();
+        bench.installed(build, Ok(()));
+        bench.verified(Ok(()));
+        let run = bench.run.unwrap();
+        bench.started(run);
+        bench
+    }
+
+    /// An agent that runs one build of the manifest on `blog-1` and `blog-2`, and the two processes.
+    pub(crate) fn pair(build: &str, manifest: &str) -> (Self, [RunId; 2]) {
+        let mut bench = Self::new();
+        bench.offer(declaration(
+            1,
+            [("blog", module(build, manifest, &["blog-1", "blog-2"]))],
+            &[],
+        ));
+        bench.installed(build, Ok(()));
+        bench.verified_all();
+        let first = bench.run.unwrap();
+        bench.prove(first);
+        let second = bench.run.unwrap();
+        bench.prove(second);
+        bench.acknowledge();
+        bench.actions.clear();
+        (bench, [first, second])
+    }
+
+    /// Answers every verification that was asked for and not looked at.
+    pub(crate) fn verified_all(&mut self) {
+        for verification in self.verifications() {
+            self.event(Event::Verified { verification, outcome: Ok(()) });
+        }
+    }
+
     /// Takes an event in, and lands what is to land.
     pub(crate) fn event(&mut self, event: Event) {
-        let decision = self.agent.handle(event, self.now);
-        self.follow(decision);
+        if !self.is_dead {
+            let decision = self.agent.handle(event, self.now);
+            self.follow(decision);
+        }
     }
 
     fn follow(&mut self, mut decision: Decision) {
@@ -121,15 +173,41 @@ impl Bench {
                 }
                 return;
             };
-            if self.disk.is_ok() {
-                match landing.what() {
-                    ToLand::Kept(kept) => self.kept = Some(kept.clone()),
-                    ToLand::Book(change) => {
-                        self.book.get_or_insert_default().apply(change);
+            let as_disk = if self.disk.is_ok() { Write::Lands } else { Write::Fails };
+            let how = self.landings.pop_front().unwrap_or(as_disk);
+            if matches!(how, Write::Lands | Write::LandsUnknown | Write::DiesAfter) {
+                self.land(landing.what());
+            }
+            match landing.what() {
+                ToLand::Book(_) => self.book_is_owed = how != Write::Lands,
+                ToLand::Kept(kept) if how == Write::Lands => self.known = Some(kept.clone()),
+                ToLand::Kept(_) => {}
+            }
+            let said = match how {
+                Write::Lands => Ok(()),
+                Write::Fails => Err(self.disk.clone().err().unwrap_or("no space left".to_owned())),
+                Write::LandsUnknown => Err("it is not known whether it landed".to_owned()),
+                Write::DiesBefore | Write::DiesAfter => {
+                    self.is_dead = true;
+                    return;
+                }
+            };
+            decision = self.agent.landed(landing, said, self.now);
+        }
+    }
+
+    fn land(&mut self, what: ToLand<'_>) {
+        match what {
+            ToLand::Kept(kept) => self.kept = Some(kept.clone()),
+            ToLand::Book(change) => {
+                self.book.get_or_insert_default().apply(change);
+                for row in change.rows() {
+                    match row {
+                        RowChange::Put(row) => drop(self.rows.insert(row.key(), row.clone())),
+                        RowChange::Drop(key) => drop(self.rows.remove(key)),
                     }
                 }
             }
-            decision = self.agent.landed(landing, self.disk.clone(), self.now);
         }
     }
 
@@ -161,10 +239,32 @@ impl Bench {
     pub(crate) fn restart_with(&mut self, found: Vec<Adopted>) {
         self.incarnation += 1;
         let (kept, book) = (self.kept.clone(), self.book.clone());
+        let book = match &self.unreadable {
+            Some(why) => FoundBook::Unreadable { why: why.clone() },
+            None => opened(book, self.now),
+        };
         let (agent, decision) = start(self.incarnation, kept, book, found, self.now);
+        self.begin(agent, decision);
+    }
+
+    /// Another agent takes the place of the one before.
+    fn begin(&mut self, agent: Agent, decision: Decision) {
         self.agent = agent;
+        self.is_dead = false;
+        self.book_is_owed = false;
+        self.known = self.kept.clone();
         self.actions.clear();
         self.follow(decision);
+    }
+
+    /// Somebody frees an instance of `blog` from the record of a build, while no agent runs.
+    pub(crate) fn free(&mut self, instance: &str, build: &str) {
+        let FoundBook::Open(mut book) = opened(self.book.clone(), self.now) else { unreachable!() };
+        let build = failure_book::Build::new("default", "blog", build).unwrap();
+        let host = failure_book::Host::new(instance).unwrap();
+        if let Step::Land(change, _) = book.retry_host(&build, &host) {
+            self.land(ToLand::Book(&change));
+        }
     }
 
     /// The process of a start, as it is found running.
@@ -193,7 +293,7 @@ impl Bench {
     }
 
     pub(crate) fn pass_to(&mut self, end: Duration) {
-        while self.agent.wake() <= end {
+        while self.agent.wake() <= end && !self.is_dead {
             let wake = self.agent.wake().max(self.now.monotonic);
             self.move_to(wake);
             self.event(Event::Tick);
@@ -255,6 +355,45 @@ impl Bench {
         let process = self.process();
         let address = "127.0.0.1:20001".parse().unwrap();
         self.event(Event::Started { run, process, address });
+    }
+
+    /// Lets a process run, and answers its checks well for as long as a trial of it is watched.
+    pub(crate) fn prove(&mut self, run: RunId) {
+        self.prove_all(&[run]);
+    }
+
+    /// The same for all processes of an execution.
+    pub(crate) fn prove_all(&mut self, runs: &[RunId]) {
+        runs.iter().for_each(|run| self.started(*run));
+        for _ in 0..4 {
+            runs.iter().for_each(|run| self.checked(*run, Ok(())));
+            self.pass(1_000);
+        }
+    }
+
+    /// What is on the disk of the failure book, in short words.
+    pub(crate) fn book(&self) -> Vec<String> {
+        self.rows.values().filter_map(brief_row).collect()
+    }
+
+    /// The good build of an instance of `blog`, as it is kept.
+    pub(crate) fn good(&self, instance: &str) -> Option<String> {
+        let here = self.kept.as_ref()?.served.get("blog")?.get(instance)?;
+        Some(here.good.build.to_string())
+    }
+
+    /// The newest process falls, and is given up.
+    pub(crate) fn fall(&mut self) {
+        let run = self.run.unwrap();
+        self.started(run);
+        self.exited(run, "exit status 3");
+    }
+
+    /// Declares, installs and verifies a build on `blog-1`, up to where something is begun.
+    pub(crate) fn readied(&mut self, number: u64, build: &str, manifest: &str) {
+        self.declare(number, build, manifest);
+        self.installed(build, Ok(()));
+        self.verified(Ok(()));
     }
 
     pub(crate) fn not_started(&mut self, run: RunId) {
@@ -325,10 +464,17 @@ impl Bench {
     }
 }
 
+/// The failure book of what is kept of it.
+pub(crate) fn opened(book: Option<failure_book::Kept>, now: Now) -> FoundBook {
+    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
+    FoundBook::Open(Box::new(book))
+}
+
 pub(crate) fn start(
     incarnation: u64,
     kept: Option<Kept>,
-    book: Option<failure_book::Kept>,
+    book: FoundBook,
     found: Vec<Adopted>,
     now: Now,
 ) -> (Agent, Decision) {
@@ -339,97 +485,9 @@ pub(crate) fn start(
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());
-    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
-    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
-    let book = FoundBook::Open(Box::new(book));
     Agent::new(config, boot, Incarnation(incarnation), kept, book, found, now)
 }
 
 pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {
     Obstacle { because, why: "in the way".to_owned() }
-}
-
-/// One module as a declaration has it.
-pub(crate) fn module(build: &str, manifest: &str, instances: &[&str]) -> DeclaredModule {
-    let instances = instances.iter().map(|name| (name.parse().unwrap(), Environment::new()));
-    DeclaredModule {
-        account: Default::default(),
-        build: build.parse().unwrap(),
-        commit: "abc".parse().unwrap(),
-        manifest: Manifest::from_toml(manifest).unwrap(),
-        artifacts: Vec::new(),
-        instances: instances.collect(),
-    }
-}
-
-pub(crate) fn declaration<const N: usize>(
-    number: u64,
-    modules: [(&str, DeclaredModule); N],
-    withdrawn: &[&str],
-) -> Declaration {
-    Declaration {
-        machine: "box-1".parse().unwrap(),
-        number: DeclarationNumber(number),
-        epoch: Epoch(1),
-        composed_at: None,
-        modules: modules.into_iter().map(|(name, one)| (name.parse().unwrap(), one)).collect(),
-        withdrawn: withdrawn.iter().map(|name| name.parse().unwrap()).collect(),
-    }
-}
-
-/// An action in short words; `None` for what comes all the time.
-pub(crate) fn brief(action: &Action) -> Option<String> {
-    Some(match action {
-        Action::Answer { reply: DeclareReply::Taken, .. } => "answer: taken".to_owned(),
-        Action::Answer { reply: DeclareReply::Refused(why), .. } => {
-            format!("answer: refused, {why}")
-        }
-        Action::Install { module, build, .. } => format!("install {}", of(module, build)),
-        Action::Verify { starts, ours, .. } => {
-            format!("verify {} starts, {} of ours will be gone", starts.len(), ours.len())
-        }
-        Action::Start { start, .. } => {
-            format!("start {} of {}", start.instance, of(&start.module, &start.build))
-        }
-        Action::Stop { .. } => "stop".to_owned(),
-        Action::Report(report) => format!("report {}: {}", report.declaration, outcomes(report)),
-        Action::Collect { keep } => {
-            let keep: Vec<_> = keep.iter().map(|(module, build)| of(module, build)).collect();
-            format!("collect all but {}", keep.join(", "))
-        }
-        Action::Check { .. } | Action::Examine | Action::State(_) | Action::Hello(_) => {
-            return None;
-        }
-    })
-}
-
-fn of(module: &ModuleName, build: &BuildId) -> String {
-    format!("{module} {}", &build.as_str()[25..])
-}
-
-fn outcomes(report: &Report) -> String {
-    let outcome = |(module, report): (&ModuleName, &ModuleReport)| match &report.outcome {
-        ModuleOutcome::Applied => format!("{module} applied"),
-        ModuleOutcome::Failed { instance, .. } => format!("{module} failed on {instance}"),
-        ModuleOutcome::Refused { rule } => format!("{module} refused, {rule}"),
-        ModuleOutcome::Unable { because, .. } => format!("{module} unable, {because:?}"),
-    };
-    report.modules.iter().map(outcome).collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn is_check(action: &Action) -> bool {
-    matches!(action, Action::Check { .. })
-}
-
-/// The environments of a module's instances.
-pub(crate) fn with_environment(
-    mut module: DeclaredModule,
-    instance: &str,
-    key: &str,
-    value: &str,
-) -> DeclaredModule {
-    let name: InstanceName = instance.parse().unwrap();
-    let environment = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-    module.instances.insert(name, environment);
-    module
 }

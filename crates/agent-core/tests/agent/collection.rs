@@ -17,14 +17,9 @@ fn word(bench: &mut Bench, under: u64, builds: &[&str]) {
 /// Moves the only instance from the build that runs to this one, and sees it healthy.
 fn moved(bench: &mut Bench, number: u64, build: &str) {
     let old = bench.run.unwrap();
-    bench.declare(number, build, WEB);
-    bench.installed(build, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(number, build, WEB);
+    bench.prove(bench.run.unwrap());
     bench.exited(old, "exit status 0");
-    bench.started(bench.run.unwrap());
-    bench.checked(bench.run.unwrap(), Ok(()));
-    bench.pass(1_000);
-    bench.checked(bench.run.unwrap(), Ok(()));
     bench.acknowledge();
     bench.told();
 }
@@ -48,20 +43,18 @@ fn what_is_named_wanted_or_running_stays_and_so_does_what_served_before() {
 }
 
 #[test]
-fn what_never_was_healthy_takes_the_place_of_nothing_that_was() {
+fn what_never_passed_takes_the_place_of_nothing_that_did() {
     let mut bench = Bench::running(A, WEB);
     let old = bench.run.unwrap();
     bench.declare(2, B, WEB);
     bench.installed(B, Ok(()));
     bench.verified(Ok(()));
-    bench.exited(old, "exit status 0");
     let bad = bench.run.unwrap();
     bench.started(bad);
-    bench.declare(3, C, WEB);
-    bench.installed(C, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(3, C, WEB);
     bench.exited(bad, "exit status 0");
-    bench.started(bench.run.unwrap());
+    bench.prove(bench.run.unwrap());
+    bench.exited(old, "exit status 0");
     bench.told();
     word(&mut bench, 3, &[]);
     assert_eq!(bench.told(), ["collect all but blog A, blog C"]);
@@ -99,11 +92,16 @@ fn nothing_is_collected_while_anything_moves() {
         word(&mut bench, 3, &[]);
         assert_eq!(bench.told(), [""; 0]);
     }
-    bench.exited(old, "exit status 0");
+    let bad = bench.run.unwrap();
+    bench.started(bad);
+    bench.exited(bad, "exit status 0");
     bench.installed(C, Ok(()));
     bench.verified(Ok(()));
-    bench.started(bench.run.unwrap());
+    bench.prove(bench.run.unwrap());
     bench.told();
+    word(&mut bench, 3, &[]);
+    assert_eq!(bench.told(), [""; 0], "what served before is not gone yet");
+    bench.exited(old, "exit status 0");
     word(&mut bench, 3, &[]);
     assert_eq!(bench.told(), ["collect all but blog A, blog C"]);
 }

@@ -4,7 +4,7 @@ use agent_core::Event;
 use inventory::{DeclarationNumber, Epoch};
 use wire::HelloReply;
 
-use crate::bench::{A, B, Bench, C, WEB, declaration, module};
+use crate::bench::{A, B, Bench, C, WEB, declaration, in_turn, module};
 
 #[test]
 fn a_declaration_lands_before_it_is_answered_or_begun() {
@@ -87,16 +87,7 @@ fn only_a_withdrawal_stops_a_module() {
 
 #[test]
 fn a_declared_module_with_instances_is_its_whole_wish_and_one_without_says_nothing() {
-    let mut bench = Bench::new();
-    bench.offer(declaration(1, [("blog", module(A, WEB, &["blog-1", "blog-2"]))], &[]));
-    bench.installed(A, Ok(()));
-    for verification in bench.verifications() {
-        bench.event(Event::Verified { verification, outcome: Ok(()) });
-    }
-    let runs = bench.runs();
-    runs.iter().for_each(|run| bench.started(*run));
-    bench.acknowledge();
-    bench.told();
+    let (mut bench, runs) = Bench::pair(A, WEB);
     // No instance is listed: nothing happens to those that are there.
     bench.offer(declaration(2, [("blog", module(B, WEB, &[]))], &[]));
     assert_eq!(bench.told(), ["answer: taken", "report 2: blog applied"]);
@@ -132,11 +123,10 @@ fn a_newer_declaration_overtakes_a_move_at_every_step() {
     assert_eq!(bench.row().build.as_str(), A);
 
     // While A is being stopped for B, A comes back: it is started again once it is gone.
-    let mut bench = Bench::running(A, WEB);
-    bench.declare(2, B, WEB);
-    bench.installed(B, Ok(()));
-    bench.verified(Ok(()));
-    bench.declare(3, A, WEB);
+    let in_turn = in_turn();
+    let mut bench = Bench::running(A, &in_turn);
+    bench.readied(2, B, &in_turn);
+    bench.declare(3, A, &in_turn);
     bench.told();
     let run = bench.run.unwrap();
     bench.exited(run, "exit status 0");

@@ -1,15 +1,16 @@
-//! Laws that hold whatever is declared, in whatever order things end, and whenever the agent dies.
+//! Laws that hold whatever is declared, in whatever order things end, however the disk behaves, and whenever the agent dies.
 
 use inventory::Declaration;
 use proptest::prelude::*;
 use wire::TroubleKind;
 
-use crate::bench::{A, B, C, declaration, module, with_environment};
+use crate::bench::{A, B, C, Write, declaration, module, with_environment};
 use crate::world::{Ending, Fate, World};
 
 const BLOG: &str = r#"
 [module]
 name = "blog"
+observe = "2s"
 [[resource]]
 name = "web"
 command = ["./blog"]
@@ -21,13 +22,29 @@ health = { exec = ["./ok"], every = "1s", timeout = "1s" }
 restart = { limit = 1, within = "10s", backoff = "100ms..1s" }
 "#;
 
+/// Its builds have the data for themselves.
 const SHOP: &str = r#"
 [module]
 name = "shop"
+swap = "hold"
+observe = "2s"
 [[resource]]
 name = "web"
 command = ["./shop"]
 health = { tcp = true, every = "1s", timeout = "1s" }
+"#;
+
+/// Its builds listen where only one can.
+const SITE: &str = r#"
+[module]
+name = "site"
+observe = "2s"
+[[resource]]
+name = "web"
+command = ["./site"]
+listen = "127.0.0.1:8080"
+health = { tcp = true, every = "1s", timeout = "1s" }
+restart = { limit = 1, within = "10s", backoff = "100ms..1s" }
 "#;
 
 /// What may be wrong with the machine itself.
@@ -43,13 +60,15 @@ const TROUBLES: [&[TroubleKind]; 4] = [
 enum Said {
     Nothing,
     Withdrawn,
-    Runs { build: &'static str, instances: &'static [&'static str], colour: &'static str },
+    Runs { build: &'static str, instances: Vec<&'static str>, colour: &'static str },
 }
 
 #[derive(Debug, Clone)]
 enum Step {
-    Declare { blog: Said, shop: Said },
+    Declare { blog: Said, shop: Said, site: Said },
     Disk(Result<(), String>),
+    Landings(Vec<Write>),
+    ShutDown(agent_core::Ending),
     Machine(&'static [TroubleKind]),
     Hello(Vec<&'static str>, u64),
     End(usize, Ending),
@@ -59,16 +78,21 @@ enum Step {
     PowerCut,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said(instances: [&'static str; 2]) -> impl Strategy<Value = Said> {
     let build = prop::sample::select(vec![A, B, C]);
-    let instances: Vec<&[&str]> = vec![&[], &["one"], &["two"], &["one", "two"]];
-    let colour = prop::sample::select(vec!["red", "blue"]);
-    let runs = (build, prop::sample::select(instances), colour);
+    let colour = prop::sample::select(vec!["red", "red", "blue"]);
+    let instances = prop::sample::subsequence(instances.to_vec(), 0..=2);
+    let runs = (build, instances, colour);
     prop_oneof![
         1 => Just(Said::Nothing),
         1 => Just(Said::Withdrawn),
-        4 => runs.prop_map(|(build, instances, colour)| Said::Runs { build, instances, colour }),
+        6 => runs.prop_map(|(build, instances, colour)| Said::Runs { build, instances, colour }),
     ]
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    use Write::{DiesAfter, DiesBefore, Fails, Lands, LandsUnknown};
+    prop::sample::select(vec![Lands, Lands, Fails, LandsUnknown, DiesBefore, DiesAfter])
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -79,7 +103,12 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let ending = prop_oneof![3 => Just(Ending::Well), 1 => Just(Ending::Badly)];
     prop_oneof![
-        3 => (said(), said()).prop_map(|(blog, shop)| Step::Declare { blog, shop }),
+        // Two modules may name one instance alike: then the declaration is refused.
+        3 => (said(["one", "two"]), said(["three", "one"]), said(["four", "five"]))
+            .prop_map(|(blog, shop, site)| Step::Declare { blog, shop, site }),
+        2 => prop::collection::vec(write(), 1..6).prop_map(Step::Landings),
+        1 => prop::sample::select(vec![agent_core::Ending::Leave, agent_core::Ending::Stop])
+            .prop_map(Step::ShutDown),
         1 => prop_oneof![Just(Ok(())), Just(Err("full".to_owned()))].prop_map(Step::Disk),
         2 => prop::sample::select(TROUBLES.to_vec()).prop_map(Step::Machine),
         3 => (prop::sample::subsequence(vec![A, B, C], 0..3), prop_oneof![3 => Just(0_u64), 1 => Just(1)])
@@ -92,9 +121,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn compose(number: u64, blog: &Said, shop: &Said) -> Declaration {
+fn compose(number: u64, blog: &Said, shop: &Said, site: &Said) -> Declaration {
     let mut composed = declaration(number, [], &[]);
-    for (name, manifest, said) in [("blog", BLOG, blog), ("shop", SHOP, shop)] {
+    for (name, manifest, said) in [("blog", BLOG, blog), ("shop", SHOP, shop), ("site", SITE, site)]
+    {
         match said {
             Said::Nothing => {}
             Said::Withdrawn => {
@@ -102,7 +132,7 @@ fn compose(number: u64, blog: &Said, shop: &Said) -> Declaration {
             }
             Said::Runs { build, instances, colour } => {
                 let mut one = module(build, manifest, &[]);
-                for instance in *instances {
+                for instance in instances {
                     one = with_environment(one, instance, "COLOUR", colour);
                 }
                 composed.modules.insert(name.parse().unwrap(), one);
@@ -115,21 +145,24 @@ fn compose(number: u64, blog: &Said, shop: &Said) -> Declaration {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// The world asserts the laws at every action; in the end, when everything goes well, everything stands as declared.
+    /// The world asserts the laws at every action; in the end, when everything goes well, everything stands as declared, or is
+    /// refused or held with a reason.
     #[test]
-    fn the_laws_hold_and_what_is_declared_comes_to_stand(
+    fn the_laws_hold_and_what_is_declared_comes_to_stand_or_is_refused_with_a_reason(
         steps in prop::collection::vec(step(), 1..120),
     ) {
         let mut world = World::new();
         let mut number = 0;
         for step in steps {
             match step {
-                Step::Declare { blog, shop } => {
+                Step::Declare { blog, shop, site } => {
                     number += 1;
-                    world.bench.offer(compose(number, &blog, &shop));
+                    world.bench.offer(compose(number, &blog, &shop, &site));
                     world.look();
                 }
                 Step::Disk(disk) => world.bench.disk = disk,
+                Step::Landings(writes) => world.landings(&writes),
+                Step::ShutDown(ending) => world.shut_down(ending),
                 Step::Machine(kinds) => world.machine_has(kinds),
                 Step::Hello(builds, ago) => world.answer_hello(&builds, ago),
                 Step::End(which, how) => world.end(which, how),
@@ -140,6 +173,6 @@ proptest! {
             }
         }
         world.settle();
-        world.stands_as_declared();
+        world.stands();
     }
 }

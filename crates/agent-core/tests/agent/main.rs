@@ -2,12 +2,20 @@
 #![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
 
 mod adoption;
+mod attempts;
 mod bench;
+mod brief;
+mod cohorts;
 mod collection;
+mod composed;
 mod declarations;
+mod holds;
 mod laws;
 mod moves;
+mod paper;
 mod reports;
+mod saves;
 mod supervision;
 mod troubles;
+mod unreadable;
 mod world;

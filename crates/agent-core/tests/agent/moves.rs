@@ -7,7 +7,7 @@ use wire::{ResourceState, UnableBecause};
 use crate::bench::{A, B, Bench, WEB, declaration, module, with_environment};
 
 #[test]
-fn install_and_verify_while_the_old_one_runs_then_stop_then_start() {
+fn install_and_verify_while_the_old_one_runs_then_start_beside_it_then_stop_it() {
     let mut bench = Bench::running(A, WEB);
     let old = bench.run.unwrap();
     bench.declare(2, B, WEB);
@@ -17,12 +17,14 @@ fn install_and_verify_while_the_old_one_runs_then_stop_then_start() {
     bench.event(Event::Tick);
     let verification = bench.verification.unwrap();
     bench.event(Event::Verified { verification, outcome: Ok(()) });
-    assert_eq!(bench.told(), ["stop"]);
-    bench.exited(old, "exit status 0");
     assert_eq!(bench.told(), ["start blog-1 of blog B"]);
     let new = bench.run.unwrap();
-    bench.started(new);
-    assert_eq!(bench.told(), ["report 2: blog applied"]);
+    bench.prove(new);
+    assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
+    bench.exited(old, "exit status 0");
+    assert_eq!(bench.told(), [""; 0]);
+    let row = bench.row();
+    assert_eq!((row.build.as_str(), row.state), (B, ResourceState::Healthy));
 }
 
 #[test]
@@ -66,14 +68,11 @@ fn what_was_in_the_way_is_looked_at_again_until_it_is_gone() {
     assert_eq!(bench.told(), ["install blog B"]);
     bench.installed(B, Ok(()));
     bench.verified(Ok(()));
-    let old = bench.run.unwrap();
-    bench.exited(old, "exit status 0");
-    let new = bench.run.unwrap();
-    bench.started(new);
+    bench.prove(bench.run.unwrap());
     let expected = [
         "verify 1 starts, 1 of ours will be gone",
-        "stop",
         "start blog-1 of blog B",
+        "stop",
         "report 2: blog applied",
     ];
     assert_eq!(bench.told(), expected);
@@ -85,15 +84,18 @@ fn a_start_that_is_refused_is_unable_and_no_failure() {
     bench.declare(2, B, WEB);
     bench.installed(B, Ok(()));
     bench.verified(Ok(()));
-    bench.exited(bench.run.unwrap(), "exit status 0");
     bench.told();
     bench.not_started(bench.run.unwrap());
     assert_eq!(bench.told(), ["report 2: blog unable, Start"]);
     bench.acknowledge();
+    bench.pass(4_900);
+    assert_eq!(bench.told(), [""; 0], "not before its pause is over");
     bench.pass(2_000);
-    assert_eq!(bench.told(), ["start blog-1 of blog B"]);
-    bench.started(bench.run.unwrap());
-    assert_eq!(bench.told(), ["report 2: blog applied"]);
+    assert_eq!(bench.told(), ["install blog B"]);
+    bench.installed(B, Ok(()));
+    bench.verified(Ok(()));
+    bench.prove(bench.run.unwrap());
+    assert_eq!(bench.told().pop().unwrap(), "report 2: blog applied");
 }
 
 #[test]
@@ -111,28 +113,33 @@ fn a_process_that_says_by_itself_that_it_is_ready_is_asked_whether_it_has() {
 
 #[test]
 fn another_environment_moves_one_instance_and_no_sibling() {
-    let mut bench = Bench::new();
+    let (mut bench, [_, old]) = Bench::pair(A, WEB);
     let both = || module(A, WEB, &["blog-1", "blog-2"]);
-    bench.offer(declaration(1, [("blog", both())], &[]));
-    bench.installed(A, Ok(()));
-    let verifications = bench.verifications();
-    for verification in verifications {
-        bench.event(Event::Verified { verification, outcome: Ok(()) });
-    }
-    let runs = bench.runs();
-    for run in &runs {
-        bench.started(*run);
-    }
-    bench.told();
     let changed = with_environment(both(), "blog-2", "COLOUR", "blue");
     bench.offer(declaration(2, [("blog", changed)], &[]));
     bench.installed(A, Ok(()));
     bench.verified(Ok(()));
-    let expected =
-        ["install blog A", "answer: taken", "verify 1 starts, 1 of ours will be gone", "stop"];
+    let expected = [
+        "install blog A",
+        "answer: taken",
+        "verify 1 starts, 1 of ours will be gone",
+        "start blog-2 of blog A",
+    ];
     assert_eq!(bench.told(), expected);
-    bench.exited(runs[1], "exit status 0");
-    assert_eq!(bench.told(), ["start blog-2 of blog A"]);
+    // It has served here: it only has to come up.
+    let new = bench.run.unwrap();
+    bench.started(new);
+    bench.checked(new, Ok(()));
+    bench.pass(1_000);
+    assert_eq!(bench.told(), [""; 0]);
+    bench.checked(new, Ok(()));
+    assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
+    assert!(
+        bench
+            .actions
+            .iter()
+            .all(|action| !matches!(action, Action::Stop { run, .. } if *run != old))
+    );
 }
 
 #[test]

@@ -7,11 +7,8 @@ use crate::bench::{A, B, Bench, WEB, declaration, module};
 
 #[test]
 fn applied_becomes_failed_when_it_is_given_up_before_it_was_ever_healthy() {
-    let mut bench = Bench::new();
-    bench.declare(1, A, WEB);
-    bench.installed(A, Ok(()));
-    bench.verified(Ok(()));
-    bench.started(bench.run.unwrap());
+    // It has served here before, so it is not watched before it is reported.
+    let mut bench = Bench::started_again(A, WEB);
     let applied = bench.reports().pop().unwrap();
     bench.acknowledge();
     bench.told();
@@ -112,7 +109,7 @@ fn a_report_waits_for_every_module() {
     let (module, build) = ("shop".parse().unwrap(), B.parse().unwrap());
     bench.event(Event::Installed { module, build, outcome: Ok(()) });
     bench.verified(Ok(()));
-    bench.started(bench.run.unwrap());
+    bench.prove(bench.run.unwrap());
     let told = bench.told().pop().unwrap();
     assert_eq!(told, "report 1: blog unable, Artifact, shop applied");
 }
@@ -120,7 +117,10 @@ fn a_report_waits_for_every_module() {
 #[test]
 fn statements_come_every_while_and_at_once_on_a_change_and_their_sequence_grows() {
     let mut bench = Bench::running(A, WEB);
-    bench.pass(20_000);
+    for _ in 0..20 {
+        bench.checked(bench.run.unwrap(), Ok(()));
+        bench.pass(1_000);
+    }
     assert_eq!(bench.statements().len(), 4);
     bench.actions.clear();
     bench.exited(bench.run.unwrap(), "exit status 3");

@@ -7,12 +7,7 @@ use crate::bench::{A, Bench, WEB};
 
 /// An agent whose only process runs and was not checked yet.
 fn started(manifest: &str) -> Bench {
-    let mut bench = Bench::new();
-    bench.declare(1, A, manifest);
-    bench.installed(A, Ok(()));
-    bench.verified(Ok(()));
-    bench.started(bench.run.unwrap());
-    bench
+    Bench::started_again(A, manifest)
 }
 
 /// Answers one check and lets the time to the next pass.
@@ -68,7 +63,7 @@ fn checks_of_one_process_never_overlap() {
 
 /// How many checks were asked for since the last look.
 fn checks(bench: &mut Bench) -> usize {
-    let count = bench.actions.iter().filter(|one| crate::bench::is_check(one)).count();
+    let count = bench.actions.iter().filter(|one| crate::brief::is_check(one)).count();
     bench.actions.clear();
     count
 }

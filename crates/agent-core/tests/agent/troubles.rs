@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use agent_core::{Action, Event, Now};
+use agent_core::{Action, Decision, Event, Now};
 use wire::ResourceState::{Failed, Healthy, Unhealthy};
 use wire::TroubleKind::{self, DiskFails, DiskFull, DiskReadOnly, FileDamaged};
 use wire::{Trouble, UnableBecause};
 
-use crate::bench::{A, B, Bench, WEB, declaration, module};
+use crate::bench::{A, B, Bench, WEB, declaration, in_turn, module, opened, start};
 
 fn stated(bench: &Bench) -> Vec<TroubleKind> {
     bench.newest_statement().troubles.iter().map(|trouble| trouble.kind).collect()
@@ -52,7 +52,15 @@ fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
         let states = |action: &&Action| matches!(action, Action::State(_));
         decision.actions.iter().filter(states).count()
     };
-    let (mut agent, decision) = crate::bench::start(1, None, None, Vec::new(), now);
+    // What the open of the book owes lands first.
+    let begun = || {
+        let (mut agent, decision) = start(1, None, opened(None, now), Vec::new(), now);
+        let Decision { actions, land: Some(landing) } = decision else { unreachable!() };
+        assert_eq!(actions, []);
+        let decision = agent.landed(landing, Ok(()), now);
+        (agent, decision)
+    };
+    let (mut agent, decision) = begun();
     assert_eq!(statements(&decision), 0);
     assert!(agent.wake() > now.monotonic, "it does not run in circles until then");
     let troubles = vec![Trouble { kind: DiskFull, why: "no room".to_owned() }];
@@ -60,7 +68,7 @@ fn the_first_statement_knows_how_the_machine_is_or_has_waited_for_that() {
     let [Action::State(first)] = &decision.actions[..] else { unreachable!("{decision:?}") };
     assert_eq!(first.troubles.len(), 1);
     // A look that does not come back keeps nobody from speaking.
-    let (mut agent, _) = crate::bench::start(1, None, None, Vec::new(), now);
+    let (mut agent, _) = begun();
     let later = Now { monotonic: now.monotonic + Duration::from_secs(5), ..now };
     assert_eq!(statements(&agent.handle(Event::Tick, later)), 1);
 }
@@ -120,11 +128,9 @@ fn a_disk_that_fills_on_the_way_stops_the_move_before_the_old_one_is_touched() {
     bench.verified(Ok(()));
     assert_eq!(bench.told(), ["report 2: blog unable, Disk"]);
     // Once the old one is being stopped there is no way but forward.
-    let mut bench = Bench::running(A, WEB);
+    let mut bench = Bench::running(A, &in_turn());
     let old = bench.run.unwrap();
-    bench.declare(2, B, WEB);
-    bench.installed(B, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(2, B, &in_turn());
     bench.told();
     bench.machine_has(&[DiskFull]);
     bench.exited(old, "exit status 0");
@@ -158,11 +164,7 @@ fn what_runs_goes_on_on_a_full_disk_is_restarted_and_can_be_withdrawn() {
 
 #[test]
 fn what_falls_on_a_full_disk_is_not_given_up_and_no_failure() {
-    let mut bench = Bench::new();
-    bench.declare(1, A, WEB);
-    bench.installed(A, Ok(()));
-    bench.verified(Ok(()));
-    bench.started(bench.run.unwrap());
+    let mut bench = Bench::started_again(A, WEB);
     bench.acknowledge();
     // It falls before anybody has seen that the disk is full: that is looked at before it comes to its limit.
     bench.troubles = vec![Trouble { kind: DiskFull, why: "no space".to_owned() }];
@@ -203,13 +205,11 @@ fn what_had_come_to_its_limit_when_the_disk_filled_is_not_given_up_either() {
 
 #[test]
 fn what_was_stopped_on_the_way_to_a_build_that_is_wanted_no_longer_is_brought_up_on_a_full_disk() {
-    let mut bench = Bench::running(A, WEB);
+    let mut bench = Bench::running(A, &in_turn());
     let old = bench.run.unwrap();
-    bench.declare(2, B, WEB);
-    bench.installed(B, Ok(()));
-    bench.verified(Ok(()));
+    bench.readied(2, B, &in_turn());
     bench.machine_has(&[DiskFull]);
-    bench.declare(3, A, WEB);
+    bench.declare(3, A, &in_turn());
     bench.told();
     bench.exited(old, "exit status 0");
     assert_eq!(bench.told(), ["install blog A"]);

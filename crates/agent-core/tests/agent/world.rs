@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use agent_core::{Action, CheckId, Event, Kept, RunId, Start};
-use inventory::{DeclarationNumber, DeclaredModule, Environment};
-use names::{BuildId, ExecutionId, InstanceName, ModuleName};
-use wire::{BuildsKept, HelloReply, ResourceState, Statement, TroubleKind, UnableBecause};
+use agent_core::{Action, CheckId, Event, RunId, Start};
+use inventory::DeclarationNumber;
+use names::{BuildId, ExecutionId, ModuleName};
+use wire::{BuildsKept, HelloReply, TroubleKind, UnableBecause};
 
-use crate::bench::{Bench, obstacle};
+use crate::bench::{Bench, Write, obstacle};
+use crate::paper::{Condemned, Host, Paper, lists_everything};
 
 /// What was asked for and is not over.
 #[derive(Debug, Clone)]
@@ -41,20 +42,33 @@ pub(crate) enum Fate {
     Gone,
 }
 
+/// A process that may be alive: from the moment it is asked for until it is heard to be gone.
+struct Alive {
+    start: Start,
+    /// The later it was asked for, the greater.
+    nth: u64,
+    /// Some declaration since its start did not want it.
+    was_unwanted: bool,
+}
+
 pub(crate) struct World {
     pub(crate) bench: Bench,
     pending: Vec<Pending>,
     installed: Builds,
     /// What the controller named last.
     named: Builds,
-    /// Every process that may be alive: from the moment it is asked for until it is heard to be gone.
-    alive: BTreeMap<RunId, Start>,
-    /// The executions that a declaration on the disk named when they began.
+    alive: BTreeMap<RunId, Alive>,
+    /// The executions of which something was asked to start.
     begun: BTreeSet<ExecutionId>,
-    /// The process whose start has just ended.
-    just_started: Option<RunId>,
-    /// Those that some declaration since their start did not want.
-    unwanted_once: BTreeSet<RunId>,
+    /// Those that the present agent began.
+    own: BTreeSet<ExecutionId>,
+    /// Those that began beside another one.
+    beside: BTreeSet<ExecutionId>,
+    /// Builds that ran somewhere when an agent died, and whose outcome is on no disk.
+    condemned: Vec<Condemned>,
+    starts: u64,
+    /// The agent was asked to stop everything.
+    is_stopping_all: bool,
 }
 
 impl World {
@@ -66,11 +80,23 @@ impl World {
             named: BTreeSet::new(),
             alive: BTreeMap::new(),
             begun: BTreeSet::new(),
-            just_started: None,
-            unwanted_once: BTreeSet::new(),
+            own: BTreeSet::new(),
+            beside: BTreeSet::new(),
+            condemned: Vec::new(),
+            starts: 0,
+            is_stopping_all: false,
         };
         world.look();
         world
+    }
+
+    /// What is on the disk.
+    fn paper(&self) -> Paper<'_> {
+        Paper {
+            kept: self.bench.kept.as_ref(),
+            known: self.bench.known.as_ref(),
+            rows: &self.bench.rows,
+        }
     }
 
     /// The agent dies, and another takes its place, which finds what runs. What the dead one had asked for breaks off; but
@@ -80,37 +106,29 @@ impl World {
         let mut fates = fates.iter().copied().cycle();
         let pending = std::mem::take(&mut self.pending);
         let (mut found, mut ending) = (Vec::new(), Vec::new());
-        let before = std::mem::take(&mut self.alive);
-        let unwanted = std::mem::take(&mut self.unwanted_once);
-        for (run, start) in before {
-            let is = |one: &Pending, stop| match one {
-                Pending::Stop(of) => *of == run && stop,
-                Pending::Start(of) => *of == run && !stop,
-                Pending::Install(..)
-                | Pending::Verify(_)
-                | Pending::Check { .. }
-                | Pending::Collect(_) => false,
-            };
-            let is_launching = pending.iter().any(|one| is(one, false));
-            let is_stopping = pending.iter().any(|one| is(one, true));
+        let mut before: Vec<_> = std::mem::take(&mut self.alive).into_iter().collect();
+        before.sort_by_key(|(_, one)| one.nth);
+        for (run, one) in before {
+            let is_launching =
+                pending.iter().any(|it| matches!(it, Pending::Start(of) if *of == run));
+            let is_stopping =
+                pending.iter().any(|it| matches!(it, Pending::Stop(of) if *of == run));
             let fate = fates.next().unwrap_or(Fate::Lives);
             if fate == Fate::Gone && (is_launching || is_stopping) {
                 continue;
             }
             let nth = u32::try_from(found.len()).unwrap();
             let adopted = RunId::adopted(nth);
-            found.push(self.bench.found(nth, &start));
-            if unwanted.contains(&run) {
-                self.unwanted_once.insert(adopted);
-            }
-            self.alive.insert(adopted, start);
+            found.push(self.bench.found(nth, &one.start));
+            self.alive.insert(adopted, one);
             match (fate, is_stopping) {
-                (Fate::Ended, _) | (Fate::Gone, _) => ending.push(adopted),
+                (Fate::Ended | Fate::Gone, _) => ending.push(adopted),
                 // Its shim goes on with the stop.
                 (Fate::Lives, true) => self.pending.push(Pending::Stop(adopted)),
                 (Fate::Lives, false) => {}
             }
         }
+        self.condemn();
         self.bench.restart_with(found);
         self.look();
         for run in ending {
@@ -123,9 +141,45 @@ impl World {
     pub(crate) fn power_cut(&mut self) {
         self.pending.clear();
         self.alive.clear();
-        self.unwanted_once.clear();
+        self.condemn();
         self.bench.restart();
         self.look();
+    }
+
+    /// What ran under an intent that stands when an agent dies has failed.
+    fn condemn(&mut self) {
+        let condemned = self.paper().condemned(&self.begun);
+        self.condemned.extend(condemned);
+        self.own.clear();
+    }
+
+    /// The agent is asked to end, everything goes well until it has, and another one begins.
+    pub(crate) fn shut_down(&mut self, ending: agent_core::Ending) {
+        self.bench.disk = Ok(());
+        self.bench.landings.clear();
+        self.is_stopping_all = ending == agent_core::Ending::Stop;
+        self.bench.event(Event::ShutDown(ending));
+        self.look();
+        for _ in 0..1_000 {
+            if self.bench.agent.is_over() {
+                break;
+            }
+            match self.pending.is_empty() {
+                true => self.pass(1_000),
+                false => self.end(0, Ending::Well),
+            }
+        }
+        assert!(self.bench.agent.is_over(), "an agent that was asked to end ends");
+        let stands = self.paper().condemned(&self.begun);
+        assert!(stands.is_empty(), "an agent that ends leaves nothing in the middle: {stands:?}");
+        self.is_stopping_all = false;
+        match ending {
+            agent_core::Ending::Leave => self.restart(&[Fate::Lives]),
+            agent_core::Ending::Stop => {
+                assert!(self.alive.is_empty());
+                self.power_cut();
+            }
+        }
     }
 
     /// The controller answers a hello: of `blog` these builds are to be kept, as things stood so many declarations ago.
@@ -151,7 +205,7 @@ impl World {
             self.bench.pass_to(self.bench.agent.wake().max(self.bench.now.monotonic));
             self.look();
         }
-        self.bench.pass_to(end);
+        self.bench.pass_to(end.max(self.bench.now.monotonic));
         self.look();
     }
 
@@ -176,7 +230,6 @@ impl World {
                 self.bench.event(Event::Verified { verification, outcome });
             }
             Pending::Start(run) if how == Ending::Well => {
-                self.just_started = Some(run);
                 self.bench.started(run);
             }
             Pending::Start(run) => {
@@ -196,7 +249,6 @@ impl World {
             Pending::Stop(run) => self.crash(run),
         }
         self.look();
-        self.just_started = None;
     }
 
     /// Lets one of the processes that are up end by itself.
@@ -220,6 +272,7 @@ impl World {
     /// Everything that is asked for ends well, for longer than what was given up waits for one more try.
     pub(crate) fn settle(&mut self) {
         self.bench.disk = Ok(());
+        self.bench.landings.clear();
         self.machine_has(&[]);
         for _ in 0..400 {
             while !self.pending.is_empty() {
@@ -229,27 +282,29 @@ impl World {
         }
     }
 
-    /// Takes over what was decided, and watches the laws.
+    /// Takes over what was decided, and watches the laws. An agent that died at a landing is followed by another.
     pub(crate) fn look(&mut self) {
-        let kept = self.bench.kept.clone();
-        for (run, start) in &self.alive {
-            if !wants(kept.as_ref(), start) {
-                self.unwanted_once.insert(*run);
-            }
+        let mut alive = std::mem::take(&mut self.alive);
+        for one in alive.values_mut() {
+            one.was_unwanted |= !self.paper().wants(&one.start);
         }
+        self.alive = alive;
         for action in std::mem::take(&mut self.bench.actions) {
             match action {
                 Action::Install { module, build, .. } => self.install(module, build),
                 Action::Verify { verification, .. } => {
                     self.pending.push(Pending::Verify(verification));
                 }
-                Action::Start { run, start } => self.start(run, *start, kept.as_ref()),
-                Action::Stop { run, .. } => self.stop(run, kept.as_ref()),
+                Action::Start { run, start } => self.start(run, *start),
+                Action::Stop { run, .. } => self.stop(run),
                 Action::Check { run, check, timeout, .. } => self.check(run, check, timeout),
-                Action::Collect { keep } => self.collect(keep, kept.as_ref()),
-                Action::State(statement) => lists_everything(kept.as_ref(), &statement),
+                Action::Collect { keep } => self.collect(keep),
+                Action::State(statement) => lists_everything(&self.paper(), &statement),
                 Action::Answer { .. } | Action::Examine | Action::Report(_) | Action::Hello(_) => {}
             }
+        }
+        if self.bench.is_dead {
+            self.restart(&[Fate::Lives]);
         }
     }
 
@@ -262,17 +317,23 @@ impl World {
         self.pending.push(Pending::Install(module, build));
     }
 
-    fn stop(&mut self, run: RunId, kept: Option<&Kept>) {
+    fn stop(&mut self, run: RunId) {
         assert!(self.alive.contains_key(&run), "what is not alive is not stopped");
-        let start = &self.alive[&run];
-        assert!(self.unwanted_once.contains(&run), "what is wanted is not stopped");
-        // A process that is stopped as soon as it has started was let go of before.
-        let moves = self.just_started != Some(run)
-            && wanted(kept).any(|(module, one)| {
-                *module == start.module && one.instances.contains_key(&start.instance)
-            });
-        let is_held = self.bench.troubles.iter().any(|one| one.kind != TroubleKind::FileDamaged);
-        assert!(!(moves && is_held), "nothing is moved while the disk gives trouble");
+        let one = &self.alive[&run];
+        let (host, execution) = (Host::of(&one.start), &one.start.execution);
+        let may_stop = one.was_unwanted
+            || self.is_stopping_all
+            || !self.paper().has_served(&host, &one.start.build)
+            || self.beside.contains(execution)
+            || self.paper().is_held(&host, &one.start.build, &self.condemned)
+            || self.executions(&host).len() > 1;
+        assert!(may_stop, "what is wanted and serves is not stopped: {:?}", one.start);
+        let is_announced = self.own.contains(execution) && self.paper().intends(&host, execution);
+        assert!(
+            !is_announced || self.bench.book_is_owed,
+            "what is tried is not stopped before its outcome is written: {:?}",
+            one.start
+        );
         self.pending.push(Pending::Stop(run));
     }
 
@@ -283,73 +344,92 @@ impl World {
         self.pending.push(Pending::Check { run, check, until: now + timeout });
     }
 
-    fn collect(&mut self, keep: Builds, kept: Option<&Kept>) {
+    fn collect(&mut self, keep: Builds) {
         let installs = |one: &Pending| matches!(one, Pending::Install(..) | Pending::Collect(_));
         assert!(!self.pending.iter().any(installs), "builds are removed while one is installed");
-        let runs = self.alive.values().map(|one| (one.module.clone(), one.build.clone()));
-        let wanted = wanted(kept).map(|(module, one)| (module.clone(), one.build.clone()));
-        for needed in runs.chain(wanted).chain(self.named.iter().cloned()) {
+        let runs =
+            self.alive.values().map(|one| (one.start.module.clone(), one.start.build.clone()));
+        for needed in runs.chain(self.paper().needed()).chain(self.named.iter().cloned()) {
             assert!(keep.contains(&needed), "{needed:?} is collected");
         }
         self.pending.push(Pending::Collect(keep));
     }
 
-    fn start(&mut self, run: RunId, start: Start, kept: Option<&Kept>) {
-        let place = |one: &Start| (one.module.clone(), one.instance.clone(), one.resource.clone());
-        let rival = self.alive.values().find(|other| place(other) == place(&start));
-        assert!(rival.is_none(), "two processes of one resource: {rival:?} and {start:?}");
+    /// The executions of which something may be alive on an instance.
+    fn executions(&self, host: &Host) -> BTreeSet<&ExecutionId> {
+        let here = self.alive.values().filter(|one| Host::of(&one.start) == *host);
+        here.map(|one| &one.start.execution).collect()
+    }
+
+    fn start(&mut self, run: RunId, start: Start) {
+        let (host, paper) = (Host::of(&start), self.paper());
+        let is_new = !self.begun.contains(&start.execution);
         let installed = self.installed.contains(&(start.module.clone(), start.build.clone()));
         assert!(installed, "what is not installed is not started");
-        assert!(
-            wants(kept, &start) || self.begun.contains(&start.execution),
-            "what no declaration on the disk names is not started: {start:?}"
-        );
+        let is_meant = paper.wants(&start) || paper.is_good(&start) || !is_new;
+        assert!(is_meant, "what the disk does not name is not started: {start:?}");
+        if paper.has_served(&host, &start.build) {
+            let is_held = paper.is_held(&host, &start.build, &self.condemned);
+            assert!(!is_held, "what is held is not started: {start:?}");
+        } else {
+            paper.may_be_tried(&host, &start, &self.condemned);
+        }
+        let mut others = self.executions(&host);
+        others.remove(&start.execution);
+        assert!(others.len() <= 1, "no three of one instance: {others:?} and {start:?}");
+        if is_new && !others.is_empty() {
+            let is_leaving = |one: &Pending| matches!(one, Pending::Stop(of) if Host::of(&self.alive[of].start) == host);
+            assert!(!self.pending.iter().any(is_leaving), "nothing begins beside what is leaving");
+            assert!(
+                paper.may_stand_beside(&host, &start),
+                "it needs the instance for itself: {start:?}"
+            );
+            self.beside.insert(start.execution.clone());
+        }
+        let is_same = |one: &&Alive| {
+            one.start.execution == start.execution && one.start.resource == start.resource
+        };
+        assert!(self.alive.values().find(is_same).is_none(), "twice the same: {start:?}");
         self.begun.insert(start.execution.clone());
-        self.alive.insert(run, start);
+        self.own.insert(start.execution.clone());
+        self.starts += 1;
+        self.alive.insert(run, Alive { start, nth: self.starts, was_unwanted: false });
         self.pending.push(Pending::Start(run));
     }
 
-    /// What stands in the end: every wanted resource is healthy, and nothing else is alive.
-    pub(crate) fn stands_as_declared(&self) {
-        let kept = self.bench.kept.as_ref();
-        let wanted: BTreeSet<_> = wanted(kept)
-            .flat_map(|(module, one)| {
-                one.instances.keys().map(move |instance| (module, instance, &one.build))
-            })
-            .collect();
-        let found: BTreeSet<_> =
-            self.alive.values().map(|one| (&one.module, &one.instance, &one.build)).collect();
-        assert_eq!(found, wanted);
+    /// What stands in the end: every instance as declared, or on its good build with a reason, or down with a reason.
+    pub(crate) fn stands(&self) {
+        let paper = self.paper();
+        assert!(!self.bench.book_is_owed, "nothing is owed to a disk that is well");
         let statement = self.bench.newest_statement();
-        assert!(statement.resources.iter().all(|row| row.state == ResourceState::Healthy));
-    }
-}
-
-/// What the disk says should run.
-fn wanted(kept: Option<&Kept>) -> impl Iterator<Item = (&ModuleName, &DeclaredModule)> {
-    let declared = kept.into_iter().flat_map(|kept| &kept.declaration.modules);
-    declared.chain(kept.into_iter().flat_map(|kept| &kept.left))
-}
-
-fn wants(kept: Option<&Kept>, start: &Start) -> bool {
-    let here = |(module, one): (&ModuleName, &DeclaredModule)| {
-        let environment: Option<&Environment> = one.instances.get(&start.instance);
-        *module == start.module
-            && one.build == start.build
-            && environment.is_some_and(|environment| *environment == start.environment)
-    };
-    wanted(kept).any(here)
-}
-
-fn lists_everything(kept: Option<&Kept>, statement: &Statement) {
-    let rows: BTreeSet<(&ModuleName, &InstanceName, _)> =
-        statement.resources.iter().map(|row| (&row.module, &row.instance, &row.resource)).collect();
-    for (module, one) in wanted(kept) {
-        for instance in one.instances.keys() {
-            for resource in &one.manifest.resources {
-                let row = (module, instance, &resource.name);
-                assert!(rows.contains(&row), "{row:?} is not stated");
+        for host in paper.hosts() {
+            let mut found = BTreeMap::new();
+            for one in self.alive.values().filter(|one| Host::of(&one.start) == host) {
+                let twice = found.insert(&one.start.resource, &one.start);
+                assert!(
+                    twice.is_none(),
+                    "one process for each resource: {twice:?} and {:?}",
+                    one.start
+                );
             }
+            let of_host = statement
+                .resources
+                .iter()
+                .filter(|row| row.module == host.module && row.instance == host.instance);
+            paper.stands(&host, &found, &of_host.collect::<Vec<_>>(), &self.condemned);
         }
+        for one in self.alive.values() {
+            assert!(paper.hosts().contains(&Host::of(&one.start)), "nobody wants {:?}", one.start);
+        }
+        let left = paper.intents();
+        assert!(
+            left.is_empty(),
+            "an intent stands only while something is in the middle: {left:?}"
+        );
+    }
+
+    /// The next landings go like this.
+    pub(crate) fn landings(&mut self, writes: &[Write]) {
+        self.bench.landings.extend(writes);
     }
 }
