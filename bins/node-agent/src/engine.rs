@@ -82,12 +82,7 @@ pub(crate) async fn run(
     status
 }
 
-async fn begin(
-    run: &Run,
-    everywhere: &Everywhere,
-    image: Image,
-    log: &Log,
-) -> Result<(), Failure> {
+async fn begin(run: &Run, everywhere: &Everywhere, image: Image, log: &Log) -> Result<(), Failure> {
     let broken = |what: &'static str| move |error| Failure::because(what, &error);
     if run.tether {
         ending::tether().map_err(broken("the standard input cannot be held"))?;
@@ -107,7 +102,8 @@ async fn begin(
         path: Some(config.path),
         bounds: config.bounds,
         router: Some(
-            router(run, &folder, image).map_err(broken("it cannot be told which program this is"))?,
+            router(run, &folder, image)
+                .map_err(broken("it cannot be told which program this is"))?,
         ),
         orphan_after: run.orphan_after.map(inventory::Span::as_duration),
     });
@@ -148,7 +144,11 @@ fn router(run: &Run, folder: &Folder, image: Image) -> std::io::Result<RouterCon
         Image::Within(word) => command.push(OsString::from(word)),
     }
     let socket = folder.router();
-    command.extend([OsString::from(ROUTE), OsString::from("--socket"), socket.clone().into_os_string()]);
+    command.extend([
+        OsString::from(ROUTE),
+        OsString::from("--socket"),
+        socket.clone().into_os_string(),
+    ]);
     if let Some(span) = run.orphan_after {
         command.extend([OsString::from("--orphan-after"), OsString::from(span.to_string())]);
     }

@@ -75,7 +75,9 @@ fn execute(flags: Flags, image: Image, output: &Output) -> Result<ExitStatus, Fa
     let done = |()| ExitStatus::Done;
     match command {
         // What an engine has to say it says in lines, to its end.
-        Command::Run(run) => block_on(async { Ok(engine::run(&run, &everywhere, image, output).await) }),
+        Command::Run(run) => {
+            block_on(async { Ok(engine::run(&run, &everywhere, image, output).await) })
+        }
         Command::Route(route) => Ok(router::route(&route, &everywhere, output)),
         Command::Status => block_on(status::status(&everywhere, output)).map(done),
         Command::Logs(logs) => block_on(logs::logs(&logs, &everywhere, output)).map(done),

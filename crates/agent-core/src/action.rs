@@ -1,12 +1,12 @@
 //! Everything an agent wants done.
 
-use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use failure_book::Change;
-use inventory::{Artifact, Check, DeclaredModule, Limits, Stop};
+use inventory::{Artifact, Check, DeclaredModule, Limits, Listen, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
+use wire::route::Table;
 use wire::{DeclareReply, Hello, Report, Statement};
 
 use crate::draws::{AskId, CheckId, RunId, VerificationId};
@@ -132,6 +132,9 @@ pub enum Action {
         /// What stays.
         keep: BTreeSet<(ModuleName, BuildId)>,
     },
+    /// Make the machine's public addresses lead there, all of them, and say what became of that. Every stop that is decided
+    /// with it or after it waits until it is in effect, and until what was forwarded to the process is drained.
+    Route(Table),
     /// State how everything stands. A newer statement stands for all before it.
     State(Statement),
     /// Report, and say whether it was acknowledged.
@@ -157,8 +160,8 @@ pub struct Start {
     pub command: Vec<String>,
     /// The manifest's environment, and over it the instance's.
     pub environment: BTreeMap<String, String>,
-    /// Where it must listen; `None`: on a free port of its own.
-    pub listen: Option<SocketAddr>,
+    /// Where it is reached.
+    pub listen: Listen,
     /// The user it runs as; `None`: the agent's own.
     pub user: Option<String>,
     /// What it may use.

@@ -113,7 +113,10 @@ impl Agent {
             save_at: Duration::ZERO,
         };
         let decision = match kept {
-            None => agent.decide(actions, now),
+            None => {
+                agent.ledger.routing.begin();
+                agent.decide(actions, now)
+            }
             Some(kept) => {
                 let kept = Kept { engines: kept.engines.saturating_add(1), ..kept };
                 agent.begins_with = Some(kept);
@@ -165,6 +168,8 @@ impl Agent {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
                 turn.homes.remove(&run);
             }
+            Event::Routed(outcome) => turn.routing.answered(outcome, now, turn.draws),
+            Event::RoutesLost => turn.routing.lost(now),
             Event::Examined { troubles } => match turn.troubles.take(troubles, now) {
                 Change::Relief => instances.values_mut().for_each(|one| one.relieve(&mut turn)),
                 Change::None => {}
@@ -201,6 +206,7 @@ impl Agent {
         let others = others.chain(self.ledger.troubles.wake());
         let is_owed = self.ledger.book.open().is_some_and(Book::save_owed);
         let others = others.chain(is_owed.then_some(self.save_at));
+        let others = others.chain(self.ledger.routing.wake());
         instances.chain(others).fold(self.stating.wake(), Duration::min)
     }
 
@@ -294,6 +300,7 @@ impl Agent {
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
         self.ledger.served = kept.served.clone();
+        self.ledger.routing.begin();
         let mut turn = self.ledger.turn(now);
         let mut wanted = kept.placements();
         for place in wanted.keys() {

@@ -1,6 +1,7 @@
 //! Everything that can wake an agent.
 
 use core::net::SocketAddr;
+use std::collections::BTreeMap;
 
 use inventory::Declaration;
 use names::{BuildId, ModuleName};
@@ -78,6 +79,10 @@ pub enum Event {
         /// The last lines that it wrote.
         last_lines: Vec<String>,
     },
+    /// What became of a table of addresses: of each that is not as it says, why; or why none of it is in effect.
+    Routed(Result<BTreeMap<SocketAddr, String>, String>),
+    /// Whatever led the addresses is gone.
+    RoutesLost,
     /// The machine itself was looked at.
     Examined {
         /// What is wrong with it.

@@ -151,6 +151,24 @@ impl Instance {
         self.leaving.is_empty() && matches!(self.stage, Stage::Settled | Stage::Waiting(_))
     }
 
+    /// Whether something is on its way to serve where nothing does.
+    pub(crate) fn is_coming(&self) -> bool {
+        if let Some(serving) = &self.serving {
+            return !serving.is_given_up();
+        }
+        match &self.stage {
+            Stage::Settled | Stage::Waiting(_) | Stage::Ended => false,
+            Stage::Found
+            | Stage::Installing { .. }
+            | Stage::Verifying { .. }
+            | Stage::Queued { .. }
+            | Stage::Announcing { .. }
+            | Stage::Clearing { .. }
+            | Stage::Trying(_)
+            | Stage::Concluding { .. } => self.wanted.is_some(),
+        }
+    }
+
     /// Whether an agent that ended now would leave it in the middle: what it tries would be condemned unseen, or nothing
     /// would run.
     pub(crate) fn is_in_the_middle(&self) -> bool {

@@ -38,6 +38,7 @@ mod kept;
 mod offer;
 mod placement;
 mod report;
+mod routing;
 mod served;
 mod statement;
 mod supervised;

@@ -32,7 +32,7 @@ impl Placement {
 
     /// Whether it can run beside what serves: none of its resources listens on an address that only one can have.
     pub(crate) fn can_stand_beside(&self) -> bool {
-        self.resources().iter().all(|resource| resource.listen.is_none())
+        self.resources().iter().all(|resource| resource.listen.direct().is_none())
     }
 
     pub(crate) fn resources(&self) -> &[Resource] {

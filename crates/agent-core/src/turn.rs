@@ -12,6 +12,7 @@ use crate::draws::{Draws, Incarnation, RunId};
 use crate::errands::Errands;
 use crate::failures::FoundBook;
 use crate::placement::Place;
+use crate::routing::Routing;
 use crate::served::Served;
 use crate::time::Now;
 use crate::troubles::Troubles;
@@ -26,6 +27,8 @@ pub(crate) struct Ledger {
     pub(crate) builds: Builds,
     /// What is wrong with the machine itself.
     pub(crate) troubles: Troubles,
+    /// Where the public addresses lead.
+    pub(crate) routing: Routing,
     /// What failed on this machine.
     pub(crate) book: FoundBook,
     /// What has to be on the disk before something goes on.
@@ -42,6 +45,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) homes: &'a mut BTreeMap<RunId, (Place, ResourceName)>,
     pub(crate) builds: &'a mut Builds,
     pub(crate) troubles: &'a mut Troubles,
+    pub(crate) routing: &'a mut Routing,
     pub(crate) book: &'a mut FoundBook,
     pub(crate) errands: &'a mut Errands,
     pub(crate) served: &'a mut Served,
@@ -60,6 +64,7 @@ impl Ledger {
             homes: BTreeMap::new(),
             builds: Builds::default(),
             troubles: Troubles::new(examine_every),
+            routing: Routing::default(),
             book,
             errands: Errands::default(),
             served,
@@ -67,9 +72,9 @@ impl Ledger {
     }
 
     pub(crate) fn turn(&mut self, now: Now) -> Turn<'_> {
-        let Self { draws, homes, builds, troubles, book, errands, served } = self;
+        let Self { draws, homes, builds, troubles, routing, book, errands, served } = self;
         let actions = Vec::new();
-        Turn { now, draws, homes, builds, troubles, book, errands, served, actions }
+        Turn { now, draws, homes, builds, troubles, routing, book, errands, served, actions }
     }
 }
 

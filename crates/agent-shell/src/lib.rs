@@ -16,6 +16,7 @@ mod desk;
 mod log;
 mod outbox;
 mod repeats;
+mod routes;
 mod run;
 mod shelf;
 mod telling;

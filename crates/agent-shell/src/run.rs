@@ -19,6 +19,7 @@ use crate::desk::{Desk, NoStore, ReopenError};
 use crate::log::{Log, Severity};
 use crate::outbox::{Outbox, Statements, Subjects};
 use crate::repeats::Line;
+use crate::routes::Routes;
 use crate::shelf::{KeptBook, Shelf};
 use crate::telling::Telling;
 use crate::work;
@@ -108,6 +109,16 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     let (shelf, book) = Shelf::open(book);
     let (agent, first) =
         Agent::new(config.core(), host.boot(), config.incarnation, kept, book, adopted, now);
+    let told = inbox.clone();
+    let (routes, routing) = Routes::begin(host.clone(), move |event| {
+        let told = told.clone();
+        // The loop ends only after everything that it started.
+        async move {
+            let _ = told.send(Done::Event(event)).await;
+        }
+    });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(routing);
     let mut shell = Shell {
         config,
         agent,
@@ -116,8 +127,9 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
         host,
         outbox,
         statements,
+        routes,
         inbox,
-        tasks: JoinSet::new(),
+        tasks,
         processes: held.clone(),
         checks: BTreeMap::new(),
         questions: BTreeMap::new(),
@@ -190,6 +202,7 @@ struct Shell<B, S, J, H: Host> {
     host: H,
     outbox: Outbox<B>,
     statements: Statements,
+    routes: Routes,
     inbox: mpsc::Sender<Done<H::Process>>,
     tasks: JoinSet<()>,
     processes: BTreeMap<RunId, H::Process>,
@@ -291,9 +304,10 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
             }
             Action::Stop { run, how } => {
                 if let Some(process) = self.processes.get(&run).cloned() {
-                    self.tasks.spawn(async move { process.stop(how).await });
+                    self.tasks.spawn(self.routes.stop(self.host.clone(), process, how));
                 }
             }
+            Action::Route(table) => self.routes.ask(table),
             Action::Check { run, check, ask, timeout } => {
                 if let Some(process) = self.processes.get(&run).cloned() {
                     let newest = self.spawn(work::check(process, run, check, ask, timeout));

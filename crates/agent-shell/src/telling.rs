@@ -5,6 +5,7 @@ mod processes;
 mod standing;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use agent_core::{Action, Adopted, AskId, Ending, Event, Obstacle, VerificationId};
@@ -94,6 +95,21 @@ impl Telling {
                 return self.pass(answers.into_iter().chain(offered), now);
             }
             Event::HelloUnanswered => self.controller_is(Controller::IsSilent),
+            Event::Routed(Ok(faults)) => {
+                let lines = faults.iter().map(|(address, why)| not_led(*address, why));
+                return self.pass(lines.collect::<Vec<_>>(), now);
+            }
+            Event::Routed(Err(why)) => {
+                let text = format!(
+                    "the public addresses cannot be led anywhere, and it is tried again: {}",
+                    reason(why)
+                );
+                Some(error("routes", text))
+            }
+            Event::RoutesLost => {
+                let text = "the router is gone; another is started, and leads all addresses again";
+                Some(warning("routes lost", text))
+            }
             Event::Installed { module, build, outcome: Err(obstacle) } => {
                 Some(not_installed(module, build, obstacle))
             }
@@ -144,9 +160,11 @@ impl Telling {
                 return self.pass(lines, now);
             }
             // What is removed is told by whoever removed it, what was found of the machine by the next statement.
-            Action::Check { .. } | Action::Examine | Action::Collect { .. } | Action::Hello(_) => {
-                None
-            }
+            Action::Check { .. }
+            | Action::Examine
+            | Action::Collect { .. }
+            | Action::Route(_)
+            | Action::Hello(_) => None,
         };
         self.pass(line, now)
     }
@@ -211,6 +229,11 @@ fn not_installed(module: &ModuleName, build: &BuildId, obstacle: &Obstacle) -> L
         "build {build} of {module} cannot be installed; what runs goes on, and it is tried again: {why}"
     );
     warning(format!("not installed {module}"), text)
+}
+
+fn not_led(address: SocketAddr, why: &str) -> Line {
+    let text = format!("{address} cannot be listened on, and it is tried again: {}", reason(why));
+    warning(format!("not led {address}"), text)
 }
 
 fn not_moved(instance: &InstanceName, obstacle: &Obstacle) -> Line {

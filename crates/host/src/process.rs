@@ -7,7 +7,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use inventory::{Check, Limits, Stop};
+use inventory::{Check, Limits, Listen, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use thiserror::Error;
 use wire::ProcessIdentity;
@@ -30,8 +30,8 @@ pub struct ProcessSpec {
     /// Its environment, beside what the host gives: `PATH`, `PORT` and what it needs to find a process again. It inherits
     /// nothing else.
     pub environment: BTreeMap<String, String>,
-    /// The address that it will listen on; `None`: the host gives it a free port of its own on loopback.
-    pub listen: Option<SocketAddr>,
+    /// Where it is reached. Unless that is directly, the host gives it a free port of its own on loopback.
+    pub listen: Listen,
     /// The user it runs as; `None`: the agent's own.
     pub user: Option<String>,
     /// What it may use.

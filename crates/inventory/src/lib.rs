@@ -24,8 +24,8 @@ pub use declaration::{Declaration, DeclarationNumber, DeclaredModule, Epoch};
 pub use kept::{Collection, InUse, KeptFor, NEWEST_KEPT, collect};
 pub use machine::{Hold, LabelValue, Machine, PublicKey, Role};
 pub use manifest::{
-    Check, Fault, Faults, GatePolicy, Health, Limits, Listen, Manifest, Place, Resource, Restart, Reversal,
-    Signal, Stop, Swap, Tool, Wrong, read_user,
+    Check, Fault, Faults, GatePolicy, Health, Limits, Listen, Manifest, Place, Resource, Restart,
+    Reversal, Signal, Stop, Swap, Tool, Wrong, read_user,
 };
 pub use module::{
     Assignment, Environment, Instances, InstancesError, Module, Percent, Release, Target,

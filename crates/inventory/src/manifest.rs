@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use toml_fields::{Node, read_toml, read_tree};
 
 pub use model::{
-    Check, GatePolicy, Health, Limits, Listen, Manifest, Resource, Restart, Reversal, Signal, Stop, Swap,
-    Tool,
+    Check, GatePolicy, Health, Limits, Listen, Manifest, Resource, Restart, Reversal, Signal, Stop,
+    Swap, Tool,
 };
 pub use read::user as read_user;
 pub use toml_fields::{Fault, Faults, Place, Wrong};

@@ -48,7 +48,14 @@ fn collect(root: &str, source: &str) -> Result<(), Box<dyn Error>> {
 fn open(root: &str, source: &str) -> Result<OsHost, Box<dyn Error>> {
     let (root, artifacts) = (root.into(), source.into());
     let bounds = Bounds::open();
-    let config =
-        OsConfig { root, artifacts, shim: Vec::new(), path: None, bounds, router: None, orphan_after: None };
+    let config = OsConfig {
+        root,
+        artifacts,
+        shim: Vec::new(),
+        path: None,
+        bounds,
+        router: None,
+        orphan_after: None,
+    };
     Ok(OsHost::open(config)?)
 }

@@ -103,7 +103,7 @@ impl Machine {
             execution: "a1-1".parse()?,
             command: vec!["./run".to_owned()],
             environment: Default::default(),
-            listen: None,
+            listen: inventory::Listen::Private,
             user: None,
             limits: Default::default(),
             notify: host::Notify::Unheard,

@@ -217,7 +217,8 @@ impl Host for OsHost {
         let looked = spawn_blocking(move || {
             host.look(&spec)?;
             let trees = ours.iter().flat_map(OsProcess::tree);
-            spec.listen.map_or(Ok(()), |address| check_port(address, &trees.collect::<Vec<_>>()))
+            let direct = spec.listen.direct();
+            direct.map_or(Ok(()), |address| check_port(address, &trees.collect::<Vec<_>>()))
         });
         looked.await.map_err(failed("a task"))?
     }
@@ -227,7 +228,7 @@ impl Host for OsHost {
         let looked = spawn_blocking(move || {
             let user = host.look(&asked)?;
             data::make(&host.data(&asked), user).map_err(failed("making its data folder"))?;
-            let address = match asked.listen {
+            let address = match asked.listen.direct() {
                 Some(address) => check_port(address, &[]).map(|()| address),
                 None => free_address().map_err(failed("finding a free port")),
             };

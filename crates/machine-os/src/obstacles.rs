@@ -28,7 +28,7 @@ pub(crate) fn look(
     // A link in an allowed folder was put there by whoever that folder belongs to: where it leads is theirs to say.
     let lies_in = real(found.parent().unwrap_or(folder));
     bounds.check_program(program, &lies_in, &real(folder), real).map_err(forbidden)?;
-    if let Some(address) = spec.listen {
+    if let Some(address) = spec.listen.public() {
         bounds.check_listen(address).map_err(forbidden)?;
     }
     if let Some(files) = spec.limits.files {

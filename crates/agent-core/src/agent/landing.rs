@@ -106,6 +106,7 @@ impl Agent {
                 self.save_at = now.after(SAVE_EVERY);
                 turn.errands.push(Errand::Save);
             }
+            turn.routing.ask(&self.instances, now, &mut turn.actions);
             actions = turn.actions;
             match self.ledger.errands.take_up(&mut self.ledger.book, now) {
                 None => match self.begins_with.take() {
@@ -144,7 +145,7 @@ impl Agent {
 fn announce(instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     loop {
         // Each that is taken no longer waits, so this ends.
-        let turns = cohort::turns(instances, turn.book);
+        let turns = cohort::turns(instances, turn.book, turn.routing);
         if turns.is_empty() {
             return;
         }

@@ -22,7 +22,8 @@ impl Instance {
         let (to, execution) = (to.placement.clone(), execution.clone());
         // The book may have learned of the build since it was looked at.
         let Ok(Way::Try(mode)) = self.way(&to, turn) else { return self.compare(turn) };
-        if let Some(obstacle) = self.held_back(turn).cloned() {
+        let unreachable = turn.routing.obstacle(&self.place.0, &to);
+        if let Some(obstacle) = self.held_back(turn).cloned().or(unreachable) {
             return self.be_unable(&to, obstacle, turn);
         }
         match self.intent(&to, mode, &execution, turn) {

@@ -1,6 +1,7 @@
 //! An agent on a workbench: events go in by hand, and what it decides is told in short words.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::brief::{brief, brief_row};
@@ -14,6 +15,7 @@ use agent_core::{
 use chrono::{DateTime, TimeDelta};
 use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules, Step};
 use inventory::Declaration;
+use wire::route::Table;
 use wire::{
     BootId, ProcessIdentity, Report, ReportReply, ResourceStatement, Statement, Trouble,
     TroubleKind, UnableBecause,
@@ -60,6 +62,11 @@ pub(crate) struct Bench {
     pub(crate) run: Option<RunId>,
     pub(crate) start: Option<Start>,
     pub(crate) verification: Option<VerificationId>,
+    /// Where the public addresses lead, as it was asked last; and whether that waits for an answer.
+    pub(crate) table: Table,
+    is_asked: bool,
+    /// What the router finds wrong with addresses.
+    pub(crate) unroutable: BTreeMap<SocketAddr, String>,
     /// What every look at the machine itself finds.
     pub(crate) troubles: Vec<Trouble>,
     /// The newest check asked for of each process.
@@ -91,6 +98,9 @@ impl Bench {
             run: None,
             start: None,
             verification: None,
+            table: Table::default(),
+            is_asked: false,
+            unroutable: BTreeMap::new(),
             troubles: Vec::new(),
             checks: BTreeMap::new(),
             statement: None,
@@ -168,6 +178,11 @@ impl Bench {
                 decision.actions.extract_if(.., |one| matches!(one, Action::Examine)).count();
             self.actions.append(&mut decision.actions);
             let Some(landing) = decision.land else {
+                if std::mem::take(&mut self.is_asked) {
+                    let mut faults = self.unroutable.clone();
+                    faults.retain(|address, _| self.table.0.contains_key(address));
+                    self.event(Event::Routed(Ok(faults)));
+                }
                 for _ in 0..looks {
                     self.event(Event::Examined { troubles: self.troubles.clone() });
                 }
@@ -219,6 +234,10 @@ impl Bench {
             }
             Action::Verify { verification, .. } => self.verification = Some(*verification),
             Action::Check { run, check, .. } => drop(self.checks.insert(*run, *check)),
+            Action::Route(table) => {
+                self.table = table.clone();
+                self.is_asked = true;
+            }
             Action::State(statement) => self.statement = Some(statement.clone()),
             Action::Report(report) => self.report = Some(report.clone()),
             Action::Answer { .. }

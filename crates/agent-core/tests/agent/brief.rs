@@ -3,6 +3,7 @@
 use agent_core::Action;
 use failure_book::{Hosts, Row};
 use names::{BuildId, ModuleName};
+use wire::route::{Refusal, To};
 use wire::{DeclareReply, ModuleOutcome, ModuleReport, Report};
 
 /// An action in short words; `None` for what comes all the time.
@@ -20,6 +21,10 @@ pub(crate) fn brief(action: &Action) -> Option<String> {
             format!("start {} of {}", start.instance, of(&start.module, &start.build))
         }
         Action::Stop { .. } => "stop".to_owned(),
+        Action::Route(table) => {
+            let led = table.0.iter().map(|(address, to)| format!("{address} {}", led(to)));
+            format!("route {}", led.collect::<Vec<_>>().join(", "))
+        }
         Action::Report(report) => format!("report {}: {}", report.declaration, outcomes(report)),
         Action::Collect { keep } => {
             let keep: Vec<_> = keep.iter().map(|(module, build)| of(module, build)).collect();
@@ -77,4 +82,19 @@ pub(crate) fn brief_row(row: &Row) -> Option<String> {
         }
         Row::Book { .. } | Row::Generation(..) => return None,
     })
+}
+
+fn led(to: &To) -> String {
+    let refusal = |how: &Refusal| match how {
+        Refusal::Close => "closes".to_owned(),
+        Refusal::Http { why } => format!("answers 503, {why}"),
+    };
+    match to {
+        To::Forward { to } => {
+            let to: Vec<_> = to.iter().map(|one| one.port().to_string()).collect();
+            format!("goes to {}", to.join(" and "))
+        }
+        To::Hold { .. } => "holds".to_owned(),
+        To::Refuse(how) => refusal(how),
+    }
 }

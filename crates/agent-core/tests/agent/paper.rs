@@ -164,7 +164,8 @@ impl Paper<'_> {
     /// Whether a start may be beside another execution.
     pub(crate) fn may_stand_beside(&self, host: &Host, start: &Start) -> bool {
         let is_overlap = start.declared.manifest.swap == Swap::Overlap;
-        let listens = start.declared.manifest.resources.iter().any(|one| one.listen.is_some());
+        let listens =
+            start.declared.manifest.resources.iter().any(|one| one.listen.direct().is_some());
         !listens && (is_overlap || self.has_served(host, &start.build))
     }
 

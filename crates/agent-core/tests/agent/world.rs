@@ -300,7 +300,11 @@ impl World {
                 Action::Check { run, check, timeout, .. } => self.check(run, check, timeout),
                 Action::Collect { keep } => self.collect(keep),
                 Action::State(statement) => lists_everything(&self.paper(), &statement),
-                Action::Answer { .. } | Action::Examine | Action::Report(_) | Action::Hello(_) => {}
+                Action::Answer { .. }
+                | Action::Examine
+                | Action::Route(_)
+                | Action::Report(_)
+                | Action::Hello(_) => {}
             }
         }
         if self.bench.is_dead {

@@ -132,7 +132,7 @@ async fn a_crash_loop_is_reported_with_exit_status_and_last_lines_and_the_old_bu
 async fn a_move_leaves_nothing_of_the_old_tree_and_frees_its_port() {
     let mut bed = Bed::new().await;
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let listen = format!("{QUICK}\nlisten = \"{free}\"");
+    let listen = format!("{QUICK}\nlisten = \"{free}\"\ndirect = true");
     // A wrapper with a child that leaves group and session, and says who they are.
     let pids = bed.folder.path().join("pids");
     let script = format!("setsid sleep 1000 & echo $! > {0}; echo $$ >> {0}; wait", pids.display());
@@ -162,6 +162,7 @@ async fn old_process_cannot_answer_for_the_new() {
         r#"
         command = ["./run"]
         listen = "{free}"
+        direct = true
         health = {{ http = "/", every = "50ms", timeout = "1s", passes = 1, start_up = "1h" }}
         "#
     );

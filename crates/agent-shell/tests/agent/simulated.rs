@@ -216,7 +216,7 @@ async fn what_nobody_can_tell_what_it_is_is_stopped_before_anything_starts() {
         execution: "a0-1".parse().unwrap(),
         command: vec!["./blog".to_owned()],
         environment: Default::default(),
-        listen: None,
+        listen: inventory::Listen::Private,
         user: None,
         limits: Default::default(),
         notify: Notify::Unheard,

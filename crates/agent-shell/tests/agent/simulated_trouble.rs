@@ -69,8 +69,8 @@ async fn what_keeps_a_build_from_being_tried_is_no_failure_and_leaves_the_old_on
 
 #[tokio::test(start_paused = true)]
 async fn a_port_that_a_stranger_holds_is_unable_and_one_of_our_own_is_not() {
-    let fixed = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:8080\"");
-    let other = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:9090\"");
+    let fixed = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:8080\"\ndirect = true");
+    let other = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:9090\"\ndirect = true");
     let host = machine();
     let mut controller = Controller::new().await;
     let _agent = controller.start(&host, 1);
@@ -150,7 +150,7 @@ async fn a_process_that_ignores_its_signal_is_gone_before_the_next_starts() {
     let mut controller = Controller::new().await;
     let _agent = controller.start(&host, 1);
     // Two of them cannot listen at a time.
-    let fixed = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:8080\"");
+    let fixed = || manifest("command = [\"./blog\"]\nlisten = \"0.0.0.0:8080\"\ndirect = true");
     controller.declare(declaration(1, Some(blog(A, fixed(), any_artifact())))).await;
     let is_applied = |_, outcome: &ModuleOutcome| *outcome == ModuleOutcome::Applied;
     controller.until_report("A is applied", is_applied).await;

@@ -237,7 +237,7 @@ fn look(world: &World, spec: &ProcessSpec, ours: &[u32]) -> Result<(), StartErro
     if let Start::Refused(why) = world.script(&spec.build).start {
         return Err(StartError::Program { program: program(), why });
     }
-    if let Some(address) = spec.listen
+    if let Some(address) = spec.listen.direct()
         && let Some(why) = world.holder(address, ours)
     {
         return Err(StartError::Port { address, why });
@@ -247,7 +247,7 @@ fn look(world: &World, spec: &ProcessSpec, ours: &[u32]) -> Result<(), StartErro
 
 fn begin(world: &mut World, spec: &ProcessSpec, life: Life) -> Started {
     let pid = world.processes.last_key_value().map_or(1_000, |(pid, _)| pid.saturating_add(1));
-    let address = spec.listen.unwrap_or_else(|| world.free_port());
+    let address = spec.listen.direct().unwrap_or_else(|| world.free_port());
     let ticks = u64::try_from(world.now.as_millis() / 10).unwrap_or(u64::MAX);
     let identity = ProcessIdentity { pid, started: ticks, boot: world.boot.clone() };
     let started = Started { spec: spec.clone(), identity, address, at: world.now };

@@ -2,7 +2,9 @@
 
 use gate_judge::Policy;
 
-use super::model::{Check, GatePolicy, Health, Listen, Manifest, Restart, Signal, Stop, Swap, Tool};
+use super::model::{
+    Check, GatePolicy, Health, Listen, Manifest, Restart, Signal, Stop, Swap, Tool,
+};
 use crate::span::Span;
 
 impl Default for Swap {

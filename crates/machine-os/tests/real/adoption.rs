@@ -131,7 +131,7 @@ async fn a_stop_goes_on_when_its_engine_is_gone() {
     let machine = Machine::new();
     let process = machine.run("trap '' TERM; echo $$; while :; do sleep 1000; done").await;
     let pids = pids(&process, 1).await;
-    let how = Stop { signal: Signal::Term, grace: Span::milliseconds(300) };
+    let how = Stop { signal: Signal::Term, grace: Span::milliseconds(300), ..STOP };
     // The word to stop is said, and then nobody is there any more who could kill after the grace.
     let gone = tokio::time::timeout(Duration::from_millis(100), process.stop(how)).await;
     assert!(gone.is_err());
@@ -181,7 +181,7 @@ async fn a_shim_that_hangs_is_lost_when_it_should_stop_something() {
     let shim = shim_of(&process);
     let stopped = rustix::process::Pid::from_raw(shim.cast_signed()).unwrap();
     rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
-    process.stop(Stop { signal: Signal::Kill, grace: Span::seconds(0) }).await;
+    process.stop(Stop { signal: Signal::Kill, grace: Span::ZERO, ..STOP }).await;
     assert!(!pids.iter().any(|pid| is_alive(*pid)) && !is_alive(shim));
     assert_eq!(process.ended().await, Exit::Unknown);
 }

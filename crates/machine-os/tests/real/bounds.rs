@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::machine::{Machine, STOP, is_alive, open_within, spec};
 use host::{Host, Process, ProcessSpec, StartError};
+use inventory::Listen;
 use machine_os::{Allowed, Bounds, OsHost, Users};
 use rustix::process::geteuid;
 
@@ -66,8 +67,9 @@ async fn only_allowed_addresses_are_listened_on() {
     let host = within(&machine, Bounds { listen, ..Bounds::open() });
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let everywhere = ([0, 0, 0, 0], free.port()).into();
-    is_forbidden(&host, &ProcessSpec { listen: Some(everywhere), ..spec() }, "`listen`").await;
-    for spec in [ProcessSpec { listen: Some(free), ..spec() }, spec()] {
+    is_forbidden(&host, &ProcessSpec { listen: Listen::Direct(everywhere), ..spec() }, "`listen`")
+        .await;
+    for spec in [ProcessSpec { listen: Listen::Direct(free), ..spec() }, spec()] {
         host.verify(&spec, &[]).await.unwrap();
         host.start(&spec).await.unwrap().stop(STOP).await;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::machine::{Machine, count_in, is_alive, program, spec, until};
 use host::{CheckFailed, Host, Process, ProcessSpec, StartError};
-use inventory::{Check, Span, Stop};
+use inventory::{Check, Listen, Span, Stop};
 use machine_os::OsProcess;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -62,7 +62,7 @@ async fn what_a_process_answers_itself_passes_or_not() {
 async fn old_process_cannot_answer_for_the_new() {
     let machine = Machine::new();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let spec = ProcessSpec { listen: Some(free), ..spec() };
+    let spec = ProcessSpec { listen: Listen::Direct(free), ..spec() };
     let process = machine.run_as("exec sleep 1000", spec).await;
     // Someone else answers on the address of a process that does not listen: with all that a check wants to hear.
     let old = TcpListener::bind(free).unwrap();
@@ -180,7 +180,7 @@ async fn a_stranger_on_the_port_is_told_and_our_own_is_not_in_the_way() {
     let machine = Machine::new();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = stranger.local_addr().unwrap();
-    let taken = ProcessSpec { listen: Some(address), ..spec() };
+    let taken = ProcessSpec { listen: Listen::Direct(address), ..spec() };
     let script = "HTTP/1.1 200 OK\r\n\r\n";
     let run = machine.artifact("run", format!("#!/bin/sh\n{}\n", serve(script)).as_bytes());
     machine.install(vec![run]).await.unwrap();
@@ -195,8 +195,9 @@ async fn a_stranger_on_the_port_is_told_and_our_own_is_not_in_the_way() {
     assert_eq!(settled(&old, &Check::Tcp).await, Ok(()));
     assert!(machine.host.verify(&taken, &[]).await.is_err());
     assert!(machine.host.verify(&taken, std::slice::from_ref(&old)).await.is_ok());
-    let elsewhere = ProcessSpec { listen: Some("192.0.2.1:80".parse().unwrap()), ..spec() };
+    let elsewhere =
+        ProcessSpec { listen: Listen::Direct("192.0.2.1:80".parse().unwrap()), ..spec() };
     assert!(matches!(machine.host.verify(&elsewhere, &[]).await, Err(StartError::Port { .. })));
-    old.stop(Stop { signal: inventory::Signal::Kill, grace: Span::seconds(0) }).await;
+    old.stop(Stop { signal: inventory::Signal::Kill, grace: Span::ZERO, ..Stop::default() }).await;
     until("the port is free again", || TcpListener::bind(address).ok()).await;
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::{Adopted, Bundle, Host, InstallError, Notify, Process, ProcessSpec};
-use inventory::{Artifact, Signal, Span, Stop};
+use inventory::{Artifact, Listen, Signal, Span, Stop};
 use machine_os::{Bounds, OsConfig, OsHost, OsProcess};
 use names::Digest;
 use rustix::process::{Pid, kill_process};
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20) };
+pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20), drain: Span::ZERO };
 
 pub(crate) const BUILD: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
@@ -85,7 +85,8 @@ pub(crate) fn open_within(bounds: Bounds, folder: &Path, root: &Path) -> OsHost 
     // With its folder, whatever a test left running ends.
     let orphan_after = Some(Duration::from_secs(60));
     let root = root.to_owned();
-    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, router: None, orphan_after }).unwrap()
+    OsHost::open(OsConfig { root, artifacts, shim, path: None, bounds, router: None, orphan_after })
+        .unwrap()
 }
 
 /// The example `machine`, which is built with the tests and lies beside them.
@@ -115,7 +116,7 @@ pub(crate) fn spec() -> ProcessSpec {
         execution: "a1-1".parse().unwrap(),
         command: vec!["./run".to_owned()],
         environment: Default::default(),
-        listen: None,
+        listen: Listen::Private,
         user: None,
         limits: Default::default(),
         notify: Notify::Unheard,
