@@ -29,7 +29,9 @@ pub enum BadSeed {
     #[error("this is no seed, which begins with S")]
     NotSecret,
     /// It is a seed for something else.
-    #[error("this is a seed of NATS for something else; an operator's begins with SO, a controller's with SC, a machine's with SU")]
+    #[error(
+        "this is a seed of NATS for something else; an operator's begins with SO, a controller's with SC, a machine's with SU"
+    )]
     Role,
     /// Its public key is none.
     #[error("this seed cannot be used")]
@@ -134,7 +136,9 @@ mod tests {
 
     #[test]
     fn each_role_has_its_letters_and_each_key_is_its_own() {
-        for (role, letters) in [(Role::Operator, "SO"), (Role::Controller, "SC"), (Role::Machine, "SU")] {
+        for (role, letters) in
+            [(Role::Operator, "SO"), (Role::Controller, "SC"), (Role::Machine, "SU")]
+        {
             let [one, other] = [SecretKey::draw(role).unwrap(), SecretKey::draw(role).unwrap()];
             assert_ne!(one.public_key(), other.public_key());
             assert!(one.seed().starts_with(letters));

@@ -4,7 +4,8 @@
 //! are ignored, an unknown version is refused with a reason, and nothing is half-read. Delivery is at least once, so
 //! every message can be taken twice without harm: declarations by number, reports and statements by number or sequence.
 //!
-//! Some words count because of who signed them: those are in [`signed`]. Everything else is believed of whoever may say it on the bus.
+//! Some words count because of who signed them: those are in [`signed`]. Everything else is believed of whoever may
+//! say it on the bus.
 //!
 //! This crate has no I/O. It makes bytes of messages and messages of bytes; a bus moves them.
 

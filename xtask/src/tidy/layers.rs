@@ -78,6 +78,7 @@ const CRATES: &[Crate] = &[
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
     row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
+    row("keys", Layer::Adapter, Library::Std, &["wire"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store", "failure-book"]),
     row("machine-os", Layer::Adapter, Library::Std, &["names", "inventory", "wire", "host"]),
     row(
@@ -145,6 +146,7 @@ const EVERYTHING_A_PROGRAM_IS_OF: &[&str] = &[
     "store",
     "host",
     "bus-socket",
+    "keys",
     "store-sled",
     "machine-os",
     "controller-shell",

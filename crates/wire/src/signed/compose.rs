@@ -1,11 +1,14 @@
-//! Composes and signs what an operator says: grants of what a machine's book holds, and pointers.
+//! Composes and signs what people say: grants of what a machine's book holds, pointers, and the next key.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use names::{MachineName, WordId};
 
 use super::grant::RetryGrant;
 use super::pointer::Pointer;
+use super::public_key::PublicKey;
+use super::rotation::Rotation;
 use super::sign::{NotSigned, Signed, Signer, sign};
+use super::trusted::NotRotated;
 use super::validity::{GRANT_DEFAULT, GRANT_MAX, is_term};
 use crate::book::HeldInstance;
 
@@ -25,7 +28,7 @@ pub struct GrantTerms {
 #[error("a grant is good for some time and at most {} days", GRANT_MAX.num_days())]
 pub struct BadTerm;
 
-/// Why a grant was not issued.
+/// Why a word was not issued.
 #[derive(Debug, thiserror::Error)]
 pub enum NotIssued {
     /// There is nothing that it could name.
@@ -41,6 +44,9 @@ pub enum NotIssued {
     /// It would be good for no time, or for too long.
     #[error(transparent)]
     Term(#[from] BadTerm),
+    /// No key can take the place of one of another role.
+    #[error(transparent)]
+    Rotation(#[from] NotRotated),
     /// It could not be signed.
     #[error(transparent)]
     Sign(#[from] NotSigned),
@@ -98,4 +104,21 @@ pub fn issue_grant(
 /// [`NotSigned`] when the signer's key is no operator's.
 pub fn issue_pointer(pointer: &Pointer, signer: &impl Signer) -> Result<Signed, NotSigned> {
     sign(pointer, signer)
+}
+
+/// Signs that this key takes the place of the signer's.
+///
+/// # Errors
+///
+/// [`NotIssued`] when the key has another role than the signer's, or that role has no words to sign.
+pub fn issue_rotation(
+    next: &PublicKey,
+    issued_at: DateTime<Utc>,
+    signer: &impl Signer,
+) -> Result<Signed, NotIssued> {
+    let (from, to) = (signer.public_key().role(), next.role());
+    if from != to {
+        return Err(NotRotated::Role { from, to }.into());
+    }
+    Ok(sign(&Rotation { next: next.clone(), issued_at }, signer)?)
 }

@@ -13,8 +13,9 @@ use super::verify::{Word, sealed::Sealed};
 pub struct SignedDeclaration {
     /// The whole desired state of one machine.
     pub declaration: Declaration,
-    /// When it was composed, by the controller's clock. Where no pointer names a build, a failure of it is stamped with
-    /// this; or with the machine's own time if that is earlier, so that no pointer is kept from lifting it by a clock that was ahead.
+    /// When it was composed, by the controller's clock. Where no pointer names a build, a failure of it is stamped
+    /// with this; or with the machine's own time if that is earlier, so that no pointer is kept from lifting it by a
+    /// clock that was ahead.
     pub composed_at: DateTime<Utc>,
 }
 
@@ -25,7 +26,8 @@ impl Word for SignedDeclaration {
     const SIGNED_BY: &'static [Role] = &[Role::Controller];
     const NAME: &'static str = "a declaration";
 
-    /// Number and epoch put declarations in order, and no clock does: a machine whose clock is wrong still runs what it should.
+    /// Number and epoch put declarations in order, and no clock does: a machine whose clock is wrong still runs what
+    /// it should.
     fn validity(&self) -> Validity {
         Validity::Untimed
     }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::pointer::Pointer;
 use super::verify::Verified;
 
-/// The newest pointer that was taken, for each channel of each module. It is kept on the disk, and lands before anything is done on a
-/// pointer's word.
+/// The newest pointer that was taken, for each channel of each module. It is kept on the disk, and lands before
+/// anything is done on a pointer's word.
 ///
 /// Floors only rise: whatever comes, and in whatever order, the greatest stamp stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

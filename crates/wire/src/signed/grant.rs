@@ -11,11 +11,12 @@ use super::public_key::Role;
 use super::validity::Validity;
 use super::verify::{Word, sealed::Sealed};
 
-/// This instance may try this build again, once, as long as its machine's failure book stands as it stood when this was signed.
+/// This instance may try this build again, once, as long as its machine's failure book stands as it stood when this
+/// was signed.
 ///
-/// Three things keep it from freeing anything else. It names one instance of one machine. It names a book and a generation of it, and a book
-/// that has changed since has another. And it is used once: see [`UsedGrants`](super::UsedGrants). Whoever takes it looks whether the
-/// machine is its own.
+/// Three things keep it from freeing anything else. It names one instance of one machine. It names a book and a
+/// generation of it, and a book that has changed since has another. And it is used once: see
+/// [`UsedGrants`](super::UsedGrants). Whoever takes it looks whether the machine is its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryGrant {
     /// What makes it good once.

@@ -10,8 +10,9 @@ use super::verify::{Word, sealed::Sealed};
 
 /// This channel of this module is this build since then.
 ///
-/// On a machine it lifts what the failure book holds against that build, where the book's entries are older than the stamp. It is for
-/// every machine, and can be said to each as often as it takes. No older one is taken after it: see [`Floors`](super::Floors).
+/// On a machine it lifts what the failure book holds against that build, where the book's entries are older than the
+/// stamp. It is for every machine, and can be said to each as often as it takes. No older one is taken after it: see
+/// [`Floors`](super::Floors).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
     /// Unique among all words: it is told wherever this pointer is.
@@ -30,7 +31,8 @@ pub struct Pointer {
     pub kind: PointerKind,
 }
 
-/// What a pointer is meant to do. A kind that is not known here makes the whole pointer unreadable: nothing is freed on a guess.
+/// What a pointer is meant to do. A kind that is not known here makes the whole pointer unreadable: nothing is freed
+/// on a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PointerKind {
@@ -49,8 +51,8 @@ impl Word for Pointer {
     const SIGNED_BY: &'static [Role] = &[Role::Operator];
     const NAME: &'static str = "a pointer";
 
-    /// It does not expire: a machine that was away must still hear which build is current. It must not lie far ahead either, since it
-    /// would then be newer than every pointer that is signed meanwhile.
+    /// It does not expire: a machine that was away must still hear which build is current. It must not lie far ahead
+    /// either, since it would then be newer than every pointer that is signed meanwhile.
     fn validity(&self) -> Validity {
         Validity::From(self.promoted_at)
     }

@@ -15,9 +15,9 @@ use super::text::{BadKeyText, hex, key_bytes, key_text};
 pub enum Role {
     /// A person's, kept off the machines where that is possible: signs what frees a failure book. Letter `O`, operator.
     Operator,
-    /// A controller's: signs declarations. Letter `C`, cluster: it speaks to a whole cluster of machines. No server of NATS takes a key
-    /// of that letter from a user, an account or another server, so this key opens nothing on a bus; and an `A` or `N` key, which
-    /// do mean something there, is never taken for a controller's.
+    /// A controller's: signs declarations. Letter `C`, cluster: it speaks to a whole cluster of machines. No server
+    /// of NATS takes a key of that letter from a user, an account or another server, so this key opens nothing on a
+    /// bus; and an `A` or `N` key, which do mean something there, is never taken for a controller's.
     Controller,
     /// A machine's: it is known on the bus by it. Letter `U`, user.
     Machine,
@@ -84,7 +84,8 @@ pub struct PublicKey {
     bytes: [u8; 32],
 }
 
-/// Why a text or some bytes are no public key. The text is not repeated: a seed in the wrong place would be told to everybody.
+/// Why a text or some bytes are no public key. The text is not repeated: a seed in the wrong place would be told to
+/// everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadPublicKey {
     /// It is a seed.

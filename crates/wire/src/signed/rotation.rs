@@ -23,8 +23,8 @@ impl Word for Rotation {
     const SIGNED_BY: &'static [Role] = &[Role::Operator, Role::Controller];
     const NAME: &'static str = "a rotation of keys";
 
-    /// A machine that was away for a year, or whose clock is wrong, must not be left with the old key. That each key is replaced
-    /// once puts rotations in order.
+    /// A machine that was away for a year, or whose clock is wrong, must not be left with the old key. That each key
+    /// is replaced once puts rotations in order.
     fn validity(&self) -> Validity {
         Validity::Untimed
     }

@@ -8,8 +8,8 @@ use super::verify::Verified;
 
 /// The keys whose word counts here: those that the machine's owner listed, as they were rotated since.
 ///
-/// With no key of a role nobody has that role, and no word of it counts. That is not the same as *anybody*: there is no way to
-/// trust everybody.
+/// With no key of a role nobody has that role, and no word of it counts. That is not the same as *anybody*: there is
+/// no way to trust everybody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedKeys {
     trusted: BTreeSet<PublicKey>,
@@ -37,7 +37,9 @@ pub struct WrongRole {
 pub enum NotRotated {
     /// The next key is for something else.
     #[error(
-        "the rotation goes from a key of {from} to a key of {to}, and a key's role never changes"
+        "the rotation goes from a key of {} to a key of {}, and a key's role never changes",
+        .from.somebody(),
+        .to.somebody()
     )]
     Role {
         /// What the old key is for.
@@ -99,9 +101,9 @@ impl TrustedKeys {
 
     /// Trusts the next key in place of the one that signed for it.
     ///
-    /// The old key's word counts no longer from then on, also where it was signed before. Whoever keeps rotations keeps them as
-    /// they were signed, and applies them anew, in their order, to what the owner's file says: one that is signed by a key that
-    /// the file no longer lists is then passed over.
+    /// The old key's word counts no longer from then on, also where it was signed before. Whoever keeps rotations
+    /// keeps them as they were signed, and applies them anew, in their order, to what the owner's file says: one that
+    /// is signed by a key that the file no longer lists is then passed over.
     ///
     /// # Errors
     ///

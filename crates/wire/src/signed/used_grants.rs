@@ -10,12 +10,13 @@ use super::grant::RetryGrant;
 use super::validity::is_over;
 use super::verify::Verified;
 
-/// Which grants were used. It is kept on the disk, and lands before the book is asked to free anything: after a crash in between a grant
-/// is used up and has freed nothing, and a new one is issued. The other way round it could free twice.
+/// Which grants were used. It is kept on the disk, and lands before the book is asked to free anything: after a crash
+/// in between a grant is used up and has freed nothing, and a new one is issued. The other way round it could free
+/// twice.
 ///
-/// A grant that has expired needs no memory, but clocks can be set back, and then it has not expired. So what is forgotten leaves
-/// a *horizon* behind, the latest expiry of anything that was forgotten, and no grant that expires at or before it is taken, used or not. That is
-/// why a replay never passes, whatever the clock does.
+/// A grant that has expired needs no memory, but clocks can be set back, and then it has not expired. So what is
+/// forgotten leaves a *horizon* behind, the latest expiry of anything that was forgotten, and no grant that expires
+/// at or before it is taken, used or not. That is why a replay never passes, whatever the clock does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedGrants {
     /// When each of them expires.
@@ -43,8 +44,8 @@ pub enum NotUsable {
 }
 
 impl UsedGrants {
-    /// How many are remembered at most. It is more than anybody signs for one machine in a week, and one more makes the one that
-    /// expires first forgotten, which moves the horizon.
+    /// How many are remembered at most. It is more than anybody signs for one machine in a week, and one more makes
+    /// the one that expires first forgotten, which moves the horizon.
     pub const REMEMBERED_MAX: usize = 1_024;
 
     /// Uses a grant up, and forgets those that expired.

@@ -4,15 +4,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 /// How far a machine's clock may be from the signer's, in either direction, before a word is refused for its times.
 ///
-/// A quarter of an hour. It must cover a machine that is ten minutes off, which happens where nobody keeps the time, and a signer
-/// who is off a little the other way. It must stay short, because for so long a pointer can be dated ahead of those that are signed
-/// meanwhile, and an expired grant can still be used.
+/// A quarter of an hour. It must cover a machine that is ten minutes off, which happens where nobody keeps the time,
+/// and a signer who is off a little the other way. It must stay short, because for so long a pointer can be dated
+/// ahead of those that are signed meanwhile, and an expired grant can still be used.
 pub const CLOCK_TOLERANCE: TimeDelta = TimeDelta::minutes(15);
 
 /// How long a grant is good where nobody says: a night, and the day after it.
 pub const GRANT_DEFAULT: TimeDelta = TimeDelta::hours(24);
 
-/// The longest that a grant can be good, also where its signer says otherwise. For so long a machine remembers that it was used.
+/// The longest that a grant can be good, also where its signer says otherwise. For so long a machine remembers that
+/// it was used.
 pub const GRANT_MAX: TimeDelta = TimeDelta::days(7);
 
 /// When a word counts.

@@ -191,9 +191,9 @@ pub enum WordError {
 
 /// Looks whether a word is what it says: signed by a key that is trusted for it, over these very bytes, and good now.
 ///
-/// In this order: how large it is, who signed it, whether the signature is right, and only then what it says. A signature is looked at
-/// strictly: there is one signature for a key and a text that somebody without the secret can have, and keys by which anything is signed are
-/// none.
+/// In this order: how large it is, who signed it, whether the signature is right, and only then what it says. A
+/// signature is looked at strictly: there is one signature for a key and a text that somebody without the secret can
+/// have, and keys by which anything is signed are none.
 ///
 /// What it does not look at is whether the word is for this machine, was used before, or is older than another: see
 /// [`UsedGrants`](super::UsedGrants) and [`Floors`](super::Floors).

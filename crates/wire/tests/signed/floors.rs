@@ -1,6 +1,6 @@
 //! Floors only rise.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use proptest::prelude::*;
 use wire::signed::{Accepted, BelowFloor, Floors, Pointer, PointerKind, Verified};
@@ -60,7 +60,7 @@ fn what_was_kept_is_read_back_and_never_lower() {
 }
 
 /// A few pointers of two channels, verified once: what comes of them depends on their order alone.
-fn pool() -> Vec<Verified<Pointer>> {
+static POOL: LazyLock<Vec<Verified<Pointer>>> = LazyLock::new(|| {
     let mut pool = Vec::new();
     for channel in ["default", "beta"] {
         for (build, stamp) in [(1, -3), (2, -3), (2, -2), (3, -1), (1, 0)] {
@@ -69,18 +69,17 @@ fn pool() -> Vec<Verified<Pointer>> {
         }
     }
     pool
-}
+});
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn whatever_comes_in_whatever_order_floors_only_rise(order in prop::collection::vec(0_usize..10, 0..40)) {
-        let pool = pool();
         let mut floors = Floors::default();
         let mut model = BTreeMap::new();
         for index in order {
-            let said = &pool[index];
+            let said = &POOL[index];
             let before = newest(&floors, said);
             let outcome = floors.accept(said);
             let after = newest(&floors, said);

@@ -1,6 +1,6 @@
 //! No grant is used twice.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -67,6 +67,11 @@ fn no_more_are_remembered_than_there_is_room_for_and_none_passes_twice() {
     }
 }
 
+/// Some expire together, some early, some late.
+static POOL: LazyLock<Vec<Verified<RetryGrant>>> = LazyLock::new(|| {
+    (0..8).map(|id| good_for(id, 1 + 20 * i64::try_from(id / 2).unwrap_or(0))).collect()
+});
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -74,13 +79,11 @@ proptest! {
     fn a_replay_never_passes_whatever_the_clock_does(
         steps in prop::collection::vec((0_u64..8, -100_000_i64..100_000), 0..60),
     ) {
-        // Some expire together, some early, some late.
-        let pool: Vec<_> = (0..8).map(|id| good_for(id, 1 + 20 * i64::try_from(id / 2).unwrap())).collect();
         let mut used = UsedGrants::default();
         let mut passed = BTreeSet::new();
         for (id, now) in steps {
             let before = used.clone();
-            match used.spend(&pool[usize::try_from(id).unwrap()], at(now)) {
+            match used.spend(&POOL[usize::try_from(id).unwrap()], at(now)) {
                 Ok(()) => prop_assert!(passed.insert(id), "{id} passes again"),
                 Err(_) => prop_assert_eq!(&used, &before),
             }
