@@ -1,4 +1,5 @@
 //! Keys in real files.
+#![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test, where it fails")]
 
 use std::{
     fs::{self, Permissions},

@@ -57,6 +57,8 @@ fn a_signature_has_no_second_form() {
     assert!(matches!(refused::<RetryGrant>(&forged), WordError::Signature { .. }));
 }
 
+type Verify = fn(&Signed) -> Result<(), WordError>;
+
 #[test]
 fn a_word_of_one_kind_says_nothing_as_another() {
     let said = [
@@ -64,7 +66,7 @@ fn a_word_of_one_kind_says_nothing_as_another() {
         sign(&pointer(1, 0), &operator()).unwrap(),
         sign(&rotation(), &operator()).unwrap(),
     ];
-    let kinds: [fn(&Signed) -> Result<(), WordError>; 3] = [
+    let kinds: [Verify; 3] = [
         |signed| verify::<RetryGrant>(signed, &trusted(), at(0)).map(drop),
         |signed| verify::<Pointer>(signed, &trusted(), at(0)).map(drop),
         |signed| verify::<Rotation>(signed, &trusted(), at(0)).map(drop),
