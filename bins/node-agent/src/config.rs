@@ -186,7 +186,7 @@ path = "/opt/bin"
 at_stop = "stop"
 
 [trust]
-operators = ["UNREAL_OPERATOR"]
+operators = ["OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]
 controllers = []
 "#;
         let config = read(text).unwrap();
@@ -203,7 +203,7 @@ controllers = []
         };
         assert_eq!(config.bounds, bounds);
         let operators: Vec<_> = config.trust.of(Role::Operator).map(ToString::to_string).collect();
-        assert_eq!(operators, ["UNREAL_OPERATOR"]);
+        assert_eq!(operators, ["OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]);
         assert_eq!(config.trusts(), "1 key of an operator and no key of a controller count here");
     }
 
@@ -227,8 +227,8 @@ at_stop = "restart"
 user = "x"
 
 [trust]
-operators = ["UNREAL_CONTROLLER", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", "UNREAL_OPERATOR"]
-controllers = "UNREAL_CONTROLLER"
+operators = ["CCMI6GCEX6KCPKYETZ37JFBMGSAIHPK2WOYE57ZFGGHUA65EVI5FZNKZ", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", "OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]
+controllers = "CCMI6GCEX6KCPKYETZ37JFBMGSAIHPK2WOYE57ZFGGHUA65EVI5FZNKZ"
 machines = []
 "#;
         let told = read(text).unwrap_err();
@@ -238,7 +238,7 @@ machines = []
         for fault in [
             "/agent.toml:2:7: dir: an absolute path is wanted",
             "/agent.toml:3:7: bus: an absolute path in quotes is wanted, this is a number",
-            "/agent.toml:4:1: colour: unknown key; allowed are `machine`, `dir`, `bus`, `artifacts`, `workloads` and `trust`",
+            "/agent.toml:4:1: colour: unknown key; allowed are `machine`, `dir`, `bus`, `artifacts`, `trust` and `workloads`",
             "/agent.toml:6:2: workload: unknown key; did you mean `workloads`?",
             "/agent.toml:10:9: workloads.users: `everybody` is not allowed; allowed are `all`, `all-but-root` and a list of names",
             "/agent.toml:11:16: workloads.default_user: a user has",
