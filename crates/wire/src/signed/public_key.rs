@@ -238,15 +238,22 @@ mod tests {
 
     #[test]
     fn points_by_which_anything_is_signed_and_second_forms_are_no_keys() {
-        let mut one = [0; 32];
-        one[0] = 1;
-        // Zero and one are of small order; y = p + 1 is a second form of one; two is no point's y.
-        let mut second = [0xff; 32];
-        (second[0], second[31]) = (0xee, 0x7f);
-        let mut two = [0; 32];
-        two[0] = 2;
-        for bytes in [[0; 32], one, second, two] {
-            assert_eq!(PublicKey::new(Role::Operator, bytes), Err(BadPublicKey::Point));
+        let of_y = |y: u8| {
+            let mut bytes = [0; 32];
+            bytes[0] = y;
+            bytes
+        };
+        // The prime of the curve and so much more, up to 18: a y of that many in a second form.
+        let again = |y: u8| {
+            let mut bytes = [0xff; 32];
+            (bytes[0], bytes[31]) = (0xed + y, 0x7f);
+            bytes
+        };
+        let key = |bytes| PublicKey::new(Role::Operator, bytes);
+        assert!(key(of_y(3)).is_ok());
+        // Zero and one are of small order, two is no point's y, and three has one form.
+        for bytes in [of_y(0), of_y(1), again(1), of_y(2), again(3)] {
+            assert_eq!(key(bytes), Err(BadPublicKey::Point), "{bytes:?}");
         }
     }
 

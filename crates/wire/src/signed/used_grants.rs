@@ -88,6 +88,7 @@ impl UsedGrants {
     fn forget_until(&mut self, horizon: Option<DateTime<Utc>>) {
         let Some(horizon) = horizon else { return };
         self.used.retain(|_, expires_at| *expires_at > horizon);
-        self.horizon = self.horizon.max(Some(horizon));
+        // It only rises: nothing was taken that expires at or before the one there was.
+        self.horizon = Some(horizon);
     }
 }
