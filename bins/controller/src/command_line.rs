@@ -52,6 +52,9 @@ pub(crate) enum Command {
     /// Judge facts from a file as a gate would; needs no controller
     #[command(after_help = JUDGE_EXAMPLES)]
     Judge(Judge),
+    /// Keys whose word machines trust: make one, show its public half, replace it; needs no controller
+    #[command(after_help = KEYS_EXAMPLES)]
+    Keys(Keys),
     /// The service that `dev` releases
     #[command(hide = true)]
     Sample(SampleFlags),
@@ -120,6 +123,15 @@ Examples:
   controller judge facts.json
   controller judge facts.json --rules reference     as the recorded behaviour judges
   collect-facts | controller judge - --output json";
+
+const KEYS_EXAMPLES: &str = "\
+Examples:
+  controller keys new operator --out ~/operator.seed     signs what frees a failure book; keep it off the machines
+  controller keys new controller --dir /srv/bellwether   signs declarations; in keys/ of the controller's folder
+  controller keys show ~/operator.seed                   what machines list under [trust]
+  controller keys rotate ~/operator.seed                 the next key, and the old one's word that it is
+
+A secret is in its file and nowhere else: it is never shown, and a file that others can read is refused.";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Dev {
@@ -244,6 +256,51 @@ pub(crate) struct Judge {
     pub(crate) rules: RulesName,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) verb: KeysVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysVerb {
+    /// Make a key: its secret goes into a file for you alone, and its public half is shown
+    New {
+        /// What to call it; `operator` and `controller` say its role too
+        #[arg(required_unless_present = "role", value_parser = key_name)]
+        name: Option<String>,
+        /// Whose it is; not said: what NAME says
+        #[arg(long, value_enum)]
+        role: Option<KeyRole>,
+        /// The file of the secret; not said: NAME.seed, in keys/ of the folder that --dir names, or else here
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// The public halves of keys: role, fingerprint, and the text that machines list under [trust]
+    Show {
+        /// Files of secrets; none: those in keys/ of the controller's folder
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Make the next key, and the old one's signed statement that it takes its place
+    Rotate {
+        /// The file of the old key's secret
+        file: PathBuf,
+        /// The file of the next key's secret; not said: beside the old one, with `.next` in its name
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// The roles that a key of this program can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyRole {
+    /// A person's: signs what frees a failure book
+    Operator,
+    /// A controller's: signs declarations
+    Controller,
+}
+
 /// The rules that facts can be judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RulesName {
@@ -260,6 +317,16 @@ fn variable(text: &str) -> Result<(String, String), String> {
         }
         Some(_) | None => Err("NAME=VALUE is wanted".to_owned()),
     }
+}
+
+/// A name that a file can have.
+fn key_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_');
+    if (1..=63).contains(&text.len()) && text.chars().all(allowed) {
+        return Ok(text.to_owned());
+    }
+    Err("1 to 63 of a-z, 0-9, `-` and `_` are wanted; where the file lies is said with --out"
+        .to_owned())
 }
 
 #[cfg(test)]
@@ -299,6 +366,12 @@ mod tests {
             "controller release hello other@v1 --wait",
             "controller release hello --now --reason why",
             "controller judge facts.json --rules reference",
+            "controller keys new operator",
+            "controller keys new night-shift --role operator --out /x/key",
+            "controller keys new --role controller --dir /x",
+            "controller keys show",
+            "controller keys show a b",
+            "controller keys rotate a --out b",
         ] {
             assert!(parse(line).is_ok(), "{line}");
         }
@@ -319,6 +392,11 @@ mod tests {
             "controller release hello --dry-run --wait",
             "controller release Hello",
             "controller judge facts.json --rules mine",
+            "controller keys",
+            "controller keys new",
+            "controller keys new a/b",
+            "controller keys new x --role machine",
+            "controller keys rotate",
         ] {
             assert_eq!(
                 parse(line).map(|_| ()).map_err(|error| error.exit_code()),

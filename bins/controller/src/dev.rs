@@ -5,6 +5,7 @@ mod chapter;
 mod ending;
 mod fleet;
 mod home;
+mod keys;
 mod story;
 mod summary;
 mod tell;

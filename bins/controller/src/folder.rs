@@ -88,6 +88,11 @@ impl Folder {
         self.0.join("artifacts")
     }
 
+    /// Where the secret keys of the controller, and of a fleet that is tried out, are.
+    pub(crate) fn keys(&self) -> PathBuf {
+        keys_in(&self.0)
+    }
+
     /// Where the machines of a fleet on this box have their folders.
     pub(crate) fn machines(&self) -> PathBuf {
         self.0.join("machines")
@@ -148,6 +153,11 @@ impl Folder {
             .hint(format!("talk to it: controller machines --dir {folder}"))
             .hint("or start a fleet of its own in another folder: controller dev --dir PATH")
     }
+}
+
+/// Where keys are in a controller's folder, which may not be there yet.
+pub(crate) fn keys_in(dir: &Path) -> PathBuf {
+    dir.join("keys")
 }
 
 /// The proof that no other controller runs on a folder.

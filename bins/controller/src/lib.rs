@@ -6,7 +6,7 @@
 //! - How it speaks is in the crate `terminal`: answers, failures, tables, colours. `surroundings` is the only file that reads
 //!   the environment; `shown` makes text of views, as pure functions.
 //! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
-//! - `builds` packs and registers, `artifacts` removes what is packed and needed no more; `follow` waits for a plan; `judge` judges facts without a controller.
+//! - `builds` packs and registers, `artifacts` removes what is packed and needed no more; `follow` waits for a plan; `judge` judges facts and `keyring` makes keys, both without a controller.
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
 
 mod artifacts;
@@ -20,6 +20,7 @@ mod follow;
 mod frame;
 mod ids;
 mod judge;
+mod keyring;
 mod news;
 mod sample;
 #[cfg(test)]
@@ -83,5 +84,8 @@ fn execute(flags: Flags, surroundings: &Surroundings, output: &Output) -> Result
             block_on(dev::run(&flags, dir, surroundings, output))
         }
         Command::Judge(flags) => judge::judge(&flags, output),
+        Command::Keys(keys) => {
+            keyring::run(keys.verb, everywhere.dir.as_deref(), surroundings, output)
+        }
     }
 }

@@ -10,7 +10,8 @@ use std::{
 
 use machine_os::{Allowed, Bounds, Users};
 use names::MachineName;
-use terminal::failure::Failure;
+use terminal::{failure::Failure, words::count};
+use wire::signed::{Role, TrustedKeys};
 
 /// Where the file is when nobody says otherwise. A machine without one has all the defaults.
 pub(crate) const DEFAULT_PATH: &str = "/etc/bellwether/agent.toml";
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) artifacts: Option<PathBuf>,
     /// What a controller may ask for.
     pub(crate) bounds: Bounds,
+    /// Whose signed word counts on this machine.
+    pub(crate) trust: TrustedKeys,
     /// The `PATH` of workloads.
     pub(crate) path: String,
     /// What becomes of what runs when the engine is asked to end.
@@ -66,6 +69,7 @@ impl Config {
             bus: "/run/bellwether/bus.sock".into(),
             artifacts: None,
             bounds,
+            trust: TrustedKeys::default(),
             path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
             at_stop: AtStop::Keep,
         }
@@ -98,6 +102,16 @@ impl Config {
     /// Where artifacts come from, for an engine in this folder.
     pub(crate) fn artifacts(&self, dir: &Path) -> PathBuf {
         self.artifacts.clone().unwrap_or_else(|| dir.join("artifacts"))
+    }
+
+    /// Whom it trusts, in words.
+    pub(crate) fn trusts(&self) -> String {
+        let keys = |role, name| match self.trust.of(role).count() {
+            0 => format!("no key of {name}"),
+            number => format!("{} of {name}", count(number, "key")),
+        };
+        let operators = keys(Role::Operator, "an operator");
+        format!("{operators} and {} count here", keys(Role::Controller, "a controller"))
     }
 
     /// The machine's name, or that of the host.
@@ -170,6 +184,10 @@ programs = ["/usr/bin"]
 listen = ["*:8000-8999"]
 path = "/opt/bin"
 at_stop = "stop"
+
+[trust]
+operators = ["OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]
+controllers = []
 "#;
         let config = read(text).unwrap();
         assert_eq!(config.machine().unwrap().as_str(), "box-1");
@@ -184,6 +202,9 @@ at_stop = "stop"
             said_in: "/agent.toml".into(),
         };
         assert_eq!(config.bounds, bounds);
+        let operators: Vec<_> = config.trust.of(Role::Operator).map(ToString::to_string).collect();
+        assert_eq!(operators, ["OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]);
+        assert_eq!(config.trusts(), "1 key of an operator and no key of a controller count here");
     }
 
     #[test]
@@ -204,6 +225,11 @@ listen = ["somewhere"]
 path = ""
 at_stop = "restart"
 user = "x"
+
+[trust]
+operators = ["CCMI6GCEX6KCPKYETZ37JFBMGSAIHPK2WOYE57ZFGGHUA65EVI5FZNKZ", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", "OC22HHDHAF7NLZVB6JCDZPYKID2AB5JRKH7Y2C2TK5MZCOA5DSKRPEZZ"]
+controllers = "CCMI6GCEX6KCPKYETZ37JFBMGSAIHPK2WOYE57ZFGGHUA65EVI5FZNKZ"
+machines = []
 "#;
         let told = read(text).unwrap_err();
         let expected = "the config has faults, and none of it is used:
@@ -212,7 +238,7 @@ user = "x"
         for fault in [
             "/agent.toml:2:7: dir: an absolute path is wanted",
             "/agent.toml:3:7: bus: an absolute path in quotes is wanted, this is a number",
-            "/agent.toml:4:1: colour: unknown key; allowed are `machine`, `dir`, `bus`, `artifacts` and `workloads`",
+            "/agent.toml:4:1: colour: unknown key; allowed are `machine`, `dir`, `bus`, `artifacts`, `trust` and `workloads`",
             "/agent.toml:6:2: workload: unknown key; did you mean `workloads`?",
             "/agent.toml:10:9: workloads.users: `everybody` is not allowed; allowed are `all`, `all-but-root` and a list of names",
             "/agent.toml:11:16: workloads.default_user: a user has",
@@ -221,10 +247,15 @@ user = "x"
             "/agent.toml:14:8: workloads.path: folders are wanted, each by an absolute path, with `:` between them",
             "/agent.toml:15:11: workloads.at_stop: `restart` is not allowed; allowed are `keep` and `stop`",
             "/agent.toml:16:1: workloads.user: unknown key; did you mean `users`?",
+            "/agent.toml:19:14: trust.operators[0]: this is a key of a controller, and a key of an operator is wanted, which begins with O",
+            "trust.operators[1]: this is a seed, which is secret",
+            "/agent.toml:20:15: trust.controllers: a list of public keys is wanted, this is a text",
+            "/agent.toml:21:1: trust.machines: unknown key; allowed are `operators` and `controllers`",
         ] {
             assert!(told.contains(fault), "{fault}\n{told}");
         }
-        assert_eq!(told.lines().count(), 13, "{told}");
+        assert_eq!(told.lines().count(), 17, "{told}");
+        assert!(!told.contains("SUACS"), "a secret is not told on: {told}");
     }
 
     #[test]

@@ -117,7 +117,8 @@ fn config(everywhere: &Everywhere) -> (Option<Config>, Vec<Check>) {
                 Ok(machine) => Check::ok("machine", format!("this is `{machine}`")),
                 Err(failure) => Check::bad("machine", failure.message, failure.hints.concat()),
             };
-            (Some(config), vec![Check::ok("config", read), machine])
+            let trust = Check::ok("trust", config.trusts());
+            (Some(config), vec![Check::ok("config", read), machine, trust])
         }
     }
 }

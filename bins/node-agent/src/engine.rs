@@ -93,6 +93,7 @@ async fn begin(run: &Run, everywhere: &Everywhere, image: Image, log: &Log) -> R
         log.say(Severity::Info, &format!("there is no {DEFAULT_PATH}: the defaults hold"));
     }
     let machine = config.machine()?;
+    let trusts = config.trusts();
     let folder = Folder::create(everywhere.dir.as_deref().unwrap_or(&config.dir))?;
     let _lock = folder.lock().await?;
     let host = OsHost::open(OsConfig {
@@ -110,6 +111,7 @@ async fn begin(run: &Run, everywhere: &Everywhere, image: Image, log: &Log) -> R
     let host = host.map_err(|error| Failure::because("this machine cannot be used", &error))?;
     let (dir, bus) = (folder.path().display(), config.bus.display());
     log.say(Severity::Info, &format!("engine {VERSION} of {machine} begins on {dir}, bus {bus}"));
+    log.say(Severity::Info, &trusts);
     let engine = Engine {
         machine,
         bus: SocketBus::connect(config.bus),

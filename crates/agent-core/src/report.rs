@@ -125,7 +125,7 @@ pub(crate) fn outcomes(
         let running = |instance: &Instance| instance.settled().map(|one| one.id.clone());
         let execution = |(place, one): (&Place, _)| Some((place.1.clone(), running(one)?));
         let executions = of_module().filter_map(execution).collect();
-        Some((name.clone(), ModuleReport { build, executions, outcome }))
+        Some((name.clone(), ModuleReport { build, executions, held: None, outcome }))
     };
     all.into_iter().map(report).collect()
 }

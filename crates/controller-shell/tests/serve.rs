@@ -201,6 +201,7 @@ fn report(held: &Declaration) -> Report {
         let report = ModuleReport {
             build: Some(declared.build.clone()),
             executions,
+            held: None,
             outcome: ModuleOutcome::Applied,
         };
         (module.clone(), report)

@@ -19,11 +19,15 @@ pub enum IdError {
         /// The text.
         text: String,
     },
-    /// Not a SHA-256 in hex.
-    #[error("`{text}` is no digest: 64 lower-case hex digits are wanted")]
-    NotDigest {
+    /// Not so many digits in hex.
+    #[error("`{text}` is no {what}: {length} lower-case hex digits are wanted")]
+    NotHex {
+        /// The kind of id that was wanted.
+        what: &'static str,
         /// The text.
         text: String,
+        /// How many digits it has.
+        length: usize,
     },
     /// Empty, too long, or with blanks or control characters in it.
     #[error("`{text}` is no {what}: 1 to {length_max} visible ASCII characters are wanted")]
@@ -94,16 +98,24 @@ id! {
     ExecutionId, |text| check_visible("execution id", 128, text)
 }
 id! {
+    /// One signed word, such as a grant: a ULID, drawn by whoever signs it. It is what makes a word good once.
+    WordId, |text| check_ulid("word id", text)
+}
+id! {
     /// A SHA-256, in hex.
-    Digest, check_digest
+    Digest, |text| check_hex("digest", 64, text)
+}
+id! {
+    /// Which failure book of a machine: 16 random bytes, in hex. A grant is good for the book that it names.
+    BookId, |text| check_hex("book id", 32, text)
 }
 
-fn check_digest(text: &str) -> Result<(), IdError> {
+fn check_hex(what: &'static str, length: usize, text: &str) -> Result<(), IdError> {
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if text.len() == 64 && text.bytes().all(hex) {
+    if text.len() == length && text.bytes().all(hex) {
         return Ok(());
     }
-    Err(IdError::NotDigest { text: text.to_owned() })
+    Err(IdError::NotHex { what, text: text.to_owned(), length })
 }
 
 impl Digest {
@@ -161,6 +173,15 @@ mod tests {
         assert_eq!(digest.to_string(), alloc::format!("ab{}01", "0".repeat(60)));
         assert_eq!(Digest::new(digest.to_string()), Ok(digest));
         assert!(Digest::new("AB".repeat(32)).is_err());
+    }
+
+    #[test]
+    fn a_book_is_named_by_32_digits() {
+        assert!(BookId::new("00112233445566778899aabbccddeeff").is_ok());
+        for text in ["", "0011", "00112233445566778899AABBCCDDEEFF", &"0".repeat(64)] {
+            let error = BookId::new(text).unwrap_err().to_string();
+            assert!(error.contains("no book id: 32 lower-case"), "{error}");
+        }
     }
 
     #[test]

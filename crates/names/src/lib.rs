@@ -12,7 +12,8 @@ mod id;
 mod name;
 mod text;
 
-pub use id::{BuildId, Commit, Digest, ExecutionId, IdError, PlanId, RollbackId};
+pub use id::{BookId, BuildId, Commit, Digest, ExecutionId, IdError, PlanId, RollbackId, WordId};
 pub use name::{
-    AccountName, InstanceName, LabelKey, MachineName, ModuleName, NameError, ResourceName, ToolName,
+    AccountName, ChannelName, InstanceName, LabelKey, MachineName, ModuleName, NameError,
+    ResourceName, ToolName,
 };

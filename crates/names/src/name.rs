@@ -89,6 +89,10 @@ name! {
     AccountName, "account name"
 }
 name! {
+    /// A line of builds of one module, of which one is current: what a pointer moves.
+    ChannelName, "channel name"
+}
+name! {
     /// A box that runs an agent.
     MachineName, "machine name"
 }
@@ -115,6 +119,13 @@ name! {
 
 impl Default for AccountName {
     /// The owner when nothing is said.
+    fn default() -> Self {
+        Self("default".into())
+    }
+}
+
+impl Default for ChannelName {
+    /// The only one, where nobody makes a difference.
     fn default() -> Self {
         Self("default".into())
     }

@@ -6,6 +6,8 @@ use inventory::DeclarationNumber;
 use names::{BuildId, ExecutionId, InstanceName, MachineName, ModuleName};
 use serde::{Deserialize, Serialize};
 
+use crate::book::HeldInstance;
+
 /// Agent to controller, until acknowledged: what came of this declaration, by module.
 ///
 /// A machine reports once all modules of the declaration have come to an outcome, and again when one of them changes.
@@ -29,6 +31,9 @@ pub struct ModuleReport {
     /// The execution that runs it now, by instance: what a statement says of any other is not about this build's run.
     #[serde(default)]
     pub executions: BTreeMap<InstanceName, ExecutionId>,
+    /// What the machine's failure book holds back of this module; none: nothing is said, as by an agent without a book.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Vec<HeldInstance>>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: ModuleOutcome,

@@ -25,6 +25,16 @@ pub fn health(machine: &MachineName) -> String {
     format!("{PREFIX}.health.{machine}")
 }
 
+/// Controller to agent, a request: a signed word.
+pub fn grant(machine: &MachineName) -> String {
+    format!("{PREFIX}.grant.{machine}")
+}
+
+/// Controller to agent, a request: what the failure book holds.
+pub fn book(machine: &MachineName) -> String {
+    format!("{PREFIX}.book.{machine}")
+}
+
 /// Controller to anyone: something happened.
 pub fn event(kind: &str) -> String {
     format!("{PREFIX}.event.{kind}")

@@ -33,6 +33,12 @@ const PURE: &[External] = &[
     external("itoa", &[]),
     external("memchr", &[]),
     external("zmij", &[]),
+    // Signatures are looked at where they decide; without `rand_core` it can make no key by itself.
+    external("ed25519-dalek", &[]),
+    external("ed25519", &[]),
+    external("signature", &[]),
+    external("curve25519-dalek", &["digest"]),
+    external("subtle", &["const-generics"]),
     external("sha2", &[]),
     external("block-buffer", &[]),
     external("cfg-if", &[]),
@@ -61,7 +67,7 @@ const PURE_DIRECT: &[(&str, &[&str])] = &[
     ),
     ("conditions", &["chrono", "serde", "thiserror"]),
     ("inventory", &["chrono", "serde", "serde_json", "sha2", "thiserror"]),
-    ("wire", &["chrono", "serde", "serde_json", "thiserror"]),
+    ("wire", &["chrono", "ed25519-dalek", "serde", "serde_json", "sha2", "thiserror"]),
     ("controller-core", &["chrono", "serde", "serde_json", "thiserror"]),
     ("agent-core", &["chrono", "serde", "thiserror"]),
 ];
@@ -114,6 +120,9 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
             // Its checksums guard the failure book's journal; sled and flate2 bring it too.
             external("crc32fast", &["default"]),
             external("chrono", &["alloc", "serde"]),
+            // What held a secret key is overwritten when it is dropped.
+            external("ed25519-dalek", &["zeroize"]),
+            external("zeroize", &["alloc"]),
             external("flate2", &["default"]),
             // A shim waits for descriptors (`event`), gives its own away (`stdio`) and its memory back (`mm`), and asks a socket who is at its other
             // end (`net`); `param` says how long a clock tick is.

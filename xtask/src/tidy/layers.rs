@@ -81,6 +81,7 @@ const CRATES: &[Crate] = &[
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),
     row("route", Layer::Part, Library::Std, &[]),
     row("bus-socket", Layer::Adapter, Library::Std, &["bus"]),
+    row("keys", Layer::Adapter, Library::Std, &["wire"]),
     row("journal-file", Layer::Adapter, Library::Std, &["failure-book"]),
     row("store-sled", Layer::Adapter, Library::Std, &["store"]),
     row(
@@ -157,6 +158,7 @@ const EVERYTHING_A_PROGRAM_IS_OF: &[&str] = &[
     "store",
     "host",
     "bus-socket",
+    "keys",
     "store-sled",
     "machine-os",
     "controller-shell",

@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::home::Home;
+use super::{home::Home, keys::FleetKeys};
 use crate::{
     NODE_AGENT,
     failure::Failure,
@@ -64,7 +64,7 @@ impl Agents {
         let (stop, stopped) = watch::channel(false);
         let mut looked_after = JoinSet::new();
         for machine in &home.machines {
-            let agent = Agent::prepare(&home.folder, machine).map_err(|error| {
+            let agent = Agent::prepare(home, machine).map_err(|error| {
                 Failure::because(format!("the folder of {machine} cannot be made ready"), &error)
             })?;
             looked_after.spawn(agent.look_after(stopped.clone(), output));
@@ -102,7 +102,8 @@ struct Agent {
 }
 
 impl Agent {
-    fn prepare(folder: &Folder, machine: &MachineName) -> io::Result<Self> {
+    fn prepare(home: &Home, machine: &MachineName) -> io::Result<Self> {
+        let folder = &home.folder;
         let agent = Self {
             machine: machine.clone(),
             image: folder.image(),
@@ -111,7 +112,7 @@ impl Agent {
         };
         let dir = folder.machine(machine);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        let config = config(machine, &dir, &folder.bus(), &folder.artifacts())?;
+        let config = config(machine, &dir, folder, &home.keys)?;
         let new = agent.config.with_extension("new");
         fs::write(&new, config)?;
         fs::rename(&new, &agent.config)?;
@@ -192,18 +193,25 @@ async fn asked(stopped: &mut watch::Receiver<bool>) {
 }
 
 /// The owner of these machines is whoever tries them out, so they allow what any machine could.
-fn config(machine: &MachineName, dir: &Path, bus: &Path, artifacts: &Path) -> io::Result<String> {
+fn config(
+    machine: &MachineName,
+    dir: &Path,
+    folder: &Folder,
+    keys: &FleetKeys,
+) -> io::Result<String> {
     let quoted = |path: &Path| {
         // The strings of JSON are strings of TOML.
         let text = path.to_str().ok_or_else(|| io::Error::other("its path is no text"))?;
         Ok::<_, io::Error>(serde_json::Value::from(text).to_string())
     };
+    let FleetKeys { operator, controller } = keys;
     Ok(format!(
         "# Written anew by each start of the fleet.\nmachine = \"{machine}\"\ndir = {}\nbus = {}\nartifacts = {}\n\n\
-         [workloads]\nusers = \"all\"\n",
+         [workloads]\nusers = \"all\"\n\n\
+         [trust]\noperators = [\"{operator}\"]\ncontrollers = [\"{controller}\"]\n",
         quoted(dir)?,
-        quoted(bus)?,
-        quoted(artifacts)?,
+        quoted(&folder.bus())?,
+        quoted(&folder.artifacts())?,
     ))
 }
 
@@ -238,10 +246,15 @@ mod tests {
 
     #[test]
     fn a_config_says_where_things_are_whatever_the_folder_is_called() {
-        let dir = Path::new("/a \"b\"\\n/box-1");
-        let text = config(&"box-1".parse().unwrap(), dir, Path::new("/bus"), dir).unwrap();
-        assert!(text.contains(r#"dir = "/a \"b\"\\n/box-1""#), "{text}");
-        assert!(text.contains("bus = \"/bus\"\n"), "{text}");
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&dir.path().join("a \"b\"\\n")).unwrap();
+        let keys = FleetKeys::make(&folder, &mut Vec::new()).unwrap();
+        let machine = "box-1".parse().unwrap();
+        let text = config(&machine, &folder.machine(&machine), &folder, &keys).unwrap();
+        assert!(text.contains(r#"/a \"b\"\\n/machines/box-1""#), "{text}");
+        assert!(text.contains(r#"/a \"b\"\\n/bus.sock""#), "{text}");
+        assert!(text.contains(&format!("operators = [\"{}\"]", keys.operator)), "{text}");
+        assert!(text.contains(&format!("controllers = [\"{}\"]", keys.controller)), "{text}");
     }
 
     #[test]

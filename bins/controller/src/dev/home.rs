@@ -9,7 +9,7 @@ use std::{
 
 use names::MachineName;
 
-use super::ending::remove;
+use super::{ending::remove, keys::FleetKeys};
 use crate::{
     failure::{Failure, FailureKind},
     folder::{Folder, FolderLock, LastStarted, SOCKET},
@@ -27,6 +27,8 @@ pub(crate) struct Home {
     pub(crate) machines: Vec<MachineName>,
     /// What was damaged in the folder and was put right.
     pub(crate) notes: Vec<String>,
+    /// Whom its machines trust.
+    pub(super) keys: FleetKeys,
     stay: Stay,
     last_started: Option<LastStarted>,
     _lock: FolderLock,
@@ -56,10 +58,12 @@ impl Home {
         folder.has_its_store()?;
         let mut notes = Vec::new();
         let machines = machines_of(&folder, machines, &mut notes)?;
+        let keys = FleetKeys::make(&folder, &mut notes)?;
         let home = Self {
             folder,
             machines,
             notes,
+            keys,
             stay,
             last_started: LastStarted::at(surroundings),
             _lock: lock,

@@ -7,5 +7,6 @@ mod dev;
 mod faults;
 mod fleet;
 mod full_disk;
+mod keys;
 mod killed;
 mod readme;

@@ -5,12 +5,14 @@ use std::{collections::BTreeSet, path::PathBuf};
 use inventory::read_user;
 use machine_os::{Allowed, Users};
 use toml_fields::{Field, Found, Reported, excerpt};
+use wire::signed::{PublicKey, Role, TrustedKeys};
 
 use super::{AtStop, Config};
 
 const PATH: &str = "an absolute path in quotes";
 const USERS: &str = "\"all\", \"all-but-root\" or a list of names";
 const ALLOWED: &str = "\"all\" or a list";
+const KEYS: &str = "a list of public keys";
 
 /// The whole file; what it does not say is as in `defaults`.
 pub(super) fn config(root: Field, found: &mut Found, defaults: Config) -> Result<Config, Reported> {
@@ -19,11 +21,19 @@ pub(super) fn config(root: Field, found: &mut Found, defaults: Config) -> Result
     let dir = file.or(found, ("dir", defaults.dir.clone()), path);
     let bus = file.or(found, ("bus", defaults.bus.clone()), path);
     let artifacts = file.optional(found, "artifacts", path);
+    let trusted = file.or(found, ("trust", defaults.trust.clone()), trust);
     let unsaid = defaults.clone();
     let workloads =
         file.or(found, ("workloads", defaults), |field, found| workloads(field, found, unsaid));
     file.finish(found);
-    Ok(Config { machine: machine?, dir: dir?, bus: bus?, artifacts: artifacts?, ..workloads? })
+    Ok(Config {
+        machine: machine?,
+        dir: dir?,
+        bus: bus?,
+        artifacts: artifacts?,
+        trust: trusted?,
+        ..workloads?
+    })
 }
 
 fn workloads(field: Field, found: &mut Found, defaults: Config) -> Result<Config, Reported> {
@@ -47,6 +57,30 @@ fn workloads(field: Field, found: &mut Found, defaults: Config) -> Result<Config
     bounds.programs = programs?;
     bounds.listen = listen?;
     Ok(Config { bounds, path: path?, at_stop: at_stop?, ..defaults })
+}
+
+fn trust(field: Field, found: &mut Found) -> Result<TrustedKeys, Reported> {
+    let mut table = field.table(found)?;
+    let operators = table
+        .or(found, ("operators", Vec::new()), |field, found| keys(field, found, Role::Operator));
+    let controllers = table.or(found, ("controllers", Vec::new()), |field, found| {
+        keys(field, found, Role::Controller)
+    });
+    table.finish(found);
+    Ok(TrustedKeys::new(operators?.into_iter().chain(controllers?)))
+}
+
+fn keys(field: Field, found: &mut Found, role: Role) -> Result<Vec<PublicKey>, Reported> {
+    field.items(found, KEYS, |field, found| {
+        field.checked(found, "a public key in quotes", |text| {
+            let key: PublicKey = text.parse().map_err(in_words)?;
+            key.for_role(role).map_err(in_words)
+        })
+    })
+}
+
+fn in_words(error: impl ToString) -> String {
+    error.to_string()
 }
 
 fn path(field: Field, found: &mut Found) -> Result<PathBuf, Reported> {

@@ -158,6 +158,7 @@ fn doctor_finds_what_is_wrong_and_says_what_to_do() -> Outcome {
         0,
         &[
             "ok      config",
+            "ok      trust     no key of an operator and no key of a controller count here",
             "ok      folder",
             "ok      disk",
             "ok      engine",

@@ -14,7 +14,8 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-pub(crate) const STOP: Stop = Stop { signal: Signal::Term, grace: Span::seconds(20), drain: Span::ZERO };
+pub(crate) const STOP: Stop =
+    Stop { signal: Signal::Term, grace: Span::seconds(20), drain: Span::ZERO };
 
 pub(crate) const BUILD: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 

@@ -346,7 +346,8 @@ impl SimMachine {
                 module.instances.keys().map(move |it| (it.clone(), execution(runs)))
             });
             let build = Some(module.build.clone());
-            let report = ModuleReport { build, executions: executions.collect(), outcome };
+            let report =
+                ModuleReport { build, executions: executions.collect(), held: None, outcome };
             (name.clone(), report)
         });
         let modules = modules.collect();
