@@ -8,7 +8,7 @@ use host::simulated::{BuildScript, Checks, Install, Life, Obstacle, SimHost, Sta
 use host::{
     Bundle, CheckFailed, Exit, Host, InstallError, Notify, Process, ProcessSpec, StartError,
 };
-use inventory::{Artifact, ArtifactName, Check, Limits, Signal, Span, Stop};
+use inventory::{Artifact, ArtifactName, Check, Limits, Listen, Signal, Span, Stop};
 use names::{BuildId, Digest};
 use wire::BootId;
 
@@ -39,7 +39,7 @@ fn spec() -> ProcessSpec {
         execution: "a1-1".parse().unwrap(),
         command: vec!["./blog".to_owned()],
         environment: Default::default(),
-        listen: None,
+        listen: Listen::Private,
         user: None,
         limits: Limits::default(),
         notify: Notify::Unheard,
@@ -113,7 +113,7 @@ async fn a_process_ends_when_its_script_says_and_not_before() {
 async fn a_process_that_ignores_its_signal_is_killed_after_the_grace() {
     let host = machine(BuildScript { stopping: Stopping::Ignored, ..Default::default() });
     let process = running(&host).await;
-    let how = Stop { signal: Signal::Term, grace: Span::seconds(10) };
+    let how = Stop { signal: Signal::Term, grace: Span::seconds(10), drain: Span::ZERO };
     let stopping = tokio::spawn(async move {
         process.stop(how).await;
         process.ended().await
@@ -145,11 +145,11 @@ async fn checks_follow_the_script_and_die_with_the_process() {
 async fn a_taken_address_is_told_except_when_the_taker_is_ours_to_stop() {
     let host = machine(BuildScript::default());
     host.install(&bundle()).await.unwrap();
-    let spec = ProcessSpec { listen: Some("0.0.0.0:80".parse().unwrap()), ..spec() };
+    let spec = ProcessSpec { listen: Listen::Direct("0.0.0.0:80".parse().unwrap()), ..spec() };
     let old = host.start(&spec).await.unwrap();
     assert!(matches!(host.verify(&spec, &[]).await, Err(StartError::Port { .. })));
     assert!(host.verify(&spec, std::slice::from_ref(&old)).await.is_ok());
-    old.stop(Stop { signal: Signal::Kill, grace: Span::seconds(0) }).await;
+    old.stop(Stop { signal: Signal::Kill, grace: Span::ZERO, ..Stop::default() }).await;
     host.occupy("0.0.0.0:80".parse().unwrap());
     assert!(matches!(host.start(&spec).await, Err(StartError::Port { .. })));
     host.vacate("0.0.0.0:80".parse().unwrap());
