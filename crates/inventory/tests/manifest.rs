@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use inventory::{
-    Check, GatePolicy, Health, Limits, Manifest, Restart, Reversal, Signal, Span, Stop, Swap, Tool,
+    Check, GatePolicy, Health, Limits, Listen, Manifest, Restart, Reversal, Signal, Span, Stop,
+    Swap, Tool,
 };
 
 #[test]
@@ -21,13 +22,13 @@ fn a_whole_manifest_is_read_to_the_letter() {
     assert_eq!(web.name.as_str(), "web");
     assert_eq!(web.command, ["./blog", "--port", "${PORT}"]);
     assert_eq!(web.environment["LANG"], "C");
-    assert_eq!(web.listen, Some(SocketAddr::from(([0, 0, 0, 0], 8080))));
+    assert_eq!(web.listen, Listen::Routed(SocketAddr::from(([0, 0, 0, 0], 8080))));
     let check = Check::Http { path: "/healthz".to_owned(), body: Some("ok".to_owned()) };
     assert_eq!(web.health.check, check);
     assert_eq!((web.health.every, web.health.timeout), (Span::seconds(2), Span::seconds(1)));
     assert_eq!((web.health.passes, web.health.failures), (4, 5));
     assert_eq!(web.health.start_up, Span::seconds(60));
-    assert_eq!(web.stop, Stop { signal: Signal::Int, grace: Span::seconds(20) });
+    assert_eq!(web.stop, Stop { signal: Signal::Int, grace: Span::seconds(20), ..Stop::default() });
     let restart = Restart {
         limit: 3,
         within: Span::seconds(120),
