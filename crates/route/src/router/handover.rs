@@ -254,3 +254,6 @@ async fn heard(passage: &mut Passage, expected: FromHeir) -> Result<(), NotTaken
         Err(error) => Err(NotTaken(format!("it cannot be understood: {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;
