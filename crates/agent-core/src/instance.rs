@@ -168,8 +168,8 @@ impl Instance {
         self.wanted.is_none() && self.executions().next().is_none() && !self.is_in_the_middle()
     }
 
-    /// The build that it is on its way to try.
-    pub(crate) fn candidate(&self) -> Option<(&Placement, Readiness)> {
+    /// How near it is to trying a build, if it is on its way to that.
+    pub(crate) fn candidate(&self) -> Option<Readiness> {
         let (to, readiness) = match &self.stage {
             Stage::Installing { to } | Stage::Verifying { to, .. } => (to, Readiness::OnItsWay),
             Stage::Queued { to, .. } if self.leaving.is_empty() => (to, Readiness::Ready),
@@ -184,7 +184,7 @@ impl Instance {
             | Stage::Ended => return None,
         };
         match to.way {
-            Way::Try(_) => Some((&to.placement, readiness)),
+            Way::Try(_) => Some(readiness),
             Way::Return => None,
         }
     }

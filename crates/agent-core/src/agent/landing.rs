@@ -144,7 +144,7 @@ impl Agent {
 fn announce(instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     loop {
         // Each that is taken no longer waits, so this ends.
-        let turns = cohort::turns(instances, turn.book);
+        let turns = cohort::turns(instances);
         if turns.is_empty() {
             return;
         }

@@ -93,6 +93,19 @@ fn a_failure_that_does_not_land_keeps_the_build_away_all_the_same_and_lands_late
 }
 
 #[test]
+fn what_is_owed_is_tried_once_more_when_the_agent_is_asked_to_end() {
+    let mut bench = Bench::running(A, WEB);
+    bench.readied(2, B, &fragile(WEB));
+    bench.landings = [Write::Fails; 3].into();
+    bench.fall();
+    assert_eq!(bench.book(), ["intent B on blog-1, overlap"]);
+    bench.landings.clear();
+    bench.event(agent_core::Event::ShutDown(agent_core::Ending::Leave));
+    assert_eq!(bench.book(), ["record B on blog-1"]);
+    assert!(bench.agent.is_over());
+}
+
+#[test]
 fn a_failure_that_did_not_land_is_a_failure_to_the_next_agent_too() {
     let mut bench = Bench::running(A, &hold());
     let old = bench.run.unwrap();
