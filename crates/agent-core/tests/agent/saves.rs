@@ -156,6 +156,19 @@ fn what_passed_and_cannot_be_kept_runs_on_is_said_so_and_is_kept_later() {
 }
 
 #[test]
+fn what_passed_is_kept_as_soon_as_the_disk_gives_no_trouble_any_more() {
+    let mut bench = about_to_pass();
+    bench.disk = Err("no space left".to_owned());
+    bench.machine_has(&[wire::TroubleKind::DiskFull]);
+    passes(&mut bench);
+    assert_eq!(bench.told(), ["report 2: blog unable, Disk"]);
+    bench.acknowledge();
+    bench.disk = Ok(());
+    bench.machine_has(&[]);
+    assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
+}
+
+#[test]
 fn a_pass_is_reported_when_it_is_kept_though_its_intent_goes_later() {
     let mut bench = about_to_pass();
     bench.landings = [Write::Lands, Write::Fails].into();
