@@ -1,6 +1,8 @@
 //! The agent as a whole: events in, decisions out.
 
 mod landing;
+#[cfg(test)]
+mod pre_retry;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};

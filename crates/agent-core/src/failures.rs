@@ -89,16 +89,6 @@ impl FoundBook {
         }
     }
 
-    /// Whether a retry freed the instance from the record of this build: then it is the canary.
-    pub(crate) fn is_retried(&self, place: &Place, to: &Placement) -> bool {
-        let (Some(book), Some(build), Some(host)) =
-            (self.open(), build(&to.module, &place.0), host(&place.1))
-        else {
-            return false;
-        };
-        book.retried(&build, &host)
-    }
-
     /// Why an instance may not try a build that it has not served.
     pub(crate) fn against_trying(&self, place: &Place, to: &Placement) -> Option<Rule> {
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
@@ -137,6 +127,16 @@ impl FoundBook {
         }
         let by = marked(book, &app, &host).filter(holds)?;
         Some(Rule::Marker { by: by.name().to_owned() })
+    }
+
+    /// Whether a build of this module, whichever, has left a marker on an instance.
+    pub(crate) fn is_marked(&self, place: &Place, to: &Placement) -> bool {
+        let (Some(book), Some(build), Some(host)) =
+            (self.open(), build(&to.module, &place.0), host(&place.1))
+        else {
+            return false;
+        };
+        marked(book, &build.app(), &host).is_some()
     }
 
     /// The builds other than this one that hold an instance, by their records or by its marker.

@@ -22,6 +22,7 @@ use crate::draws::RunId;
 use crate::errands::{Errand, Serves};
 use crate::execution::{Execution, Heard};
 use crate::placement::{Place, Placement};
+use crate::routing::Routing;
 use crate::served;
 use crate::trial::Trial;
 use crate::turn::Turn;
@@ -186,11 +187,14 @@ impl Instance {
         self.wanted.is_none() && self.executions().next().is_none() && !self.is_in_the_middle()
     }
 
-    /// The build that it is on its way to try.
-    pub(crate) fn candidate(&self) -> Option<(&Placement, Readiness)> {
+    /// How near it is to trying a build, if it is on its way to that. Before it is known whether it could be reached at its
+    /// addresses it is not begun.
+    pub(crate) fn candidate(&self, routing: &Routing) -> Option<Readiness> {
         let (to, readiness) = match &self.stage {
             Stage::Installing { to } | Stage::Verifying { to, .. } => (to, Readiness::OnItsWay),
-            Stage::Queued { to, .. } if self.leaving.is_empty() => (to, Readiness::Ready),
+            Stage::Queued { to, .. } if self.leaving.is_empty() && routing.knows(&to.placement) => {
+                (to, Readiness::Ready)
+            }
             Stage::Queued { to, .. } => (to, Readiness::OnItsWay),
             Stage::Found
             | Stage::Settled
@@ -202,7 +206,7 @@ impl Instance {
             | Stage::Ended => return None,
         };
         match to.way {
-            Way::Try(_) => Some((&to.placement, readiness)),
+            Way::Try(_) => Some(readiness),
             Way::Return => None,
         }
     }

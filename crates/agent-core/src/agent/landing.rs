@@ -145,7 +145,7 @@ impl Agent {
 fn announce(instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     loop {
         // Each that is taken no longer waits, so this ends.
-        let turns = cohort::turns(instances, turn.book, turn.routing);
+        let turns = cohort::turns(instances, turn.routing);
         if turns.is_empty() {
             return;
         }

@@ -43,6 +43,7 @@ observe = "2s"
 name = "web"
 command = ["./site"]
 listen = "127.0.0.1:8080"
+direct = true
 health = { tcp = true, every = "1s", timeout = "1s" }
 restart = { limit = 1, within = "10s", backoff = "100ms..1s" }
 "#;
