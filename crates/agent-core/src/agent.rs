@@ -3,6 +3,7 @@
 mod landing;
 #[cfg(test)]
 mod pre_retry;
+mod wording;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
 use names::{MachineName, ModuleName};
+use wire::signed::TrustedKeys;
 use wire::{
-    BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration, Statement,
+    BookStatus, BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration,
+    Statement,
 };
 
 use crate::action::{Action, Decision, Landing, Then, What};
@@ -21,6 +24,7 @@ use crate::errands::Errand;
 use crate::event::{Ending, Event};
 use crate::execution::Heard;
 use crate::failures::FoundBook;
+use crate::held;
 use crate::hello::Greeting;
 use crate::instance::{Instance, Past};
 use crate::kept::Kept;
@@ -45,6 +49,8 @@ pub struct Config {
     pub agent: String,
     /// How often it states how everything stands when nothing changes.
     pub statement_every: Duration,
+    /// Whose signed words count here, as the machine's own file says.
+    pub trusted: TrustedKeys,
     /// How often it says hello.
     pub hello_every: Duration,
 }
@@ -91,7 +97,8 @@ impl Agent {
         now: Now,
     ) -> (Self, Decision) {
         let served = kept.as_ref().map(|kept| kept.served.clone()).unwrap_or_default();
-        let mut ledger = Ledger::new(incarnation, config.statement_every, book, served);
+        let floors = kept.as_ref().map(|kept| kept.floors.clone()).unwrap_or_default();
+        let mut ledger = Ledger::new(incarnation, config.statement_every, book, served, floors);
         let found = adopted::declared(&adopted);
         let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
@@ -132,7 +139,7 @@ impl Agent {
     pub fn handle(&mut self, event: Event, now: Now) -> Decision {
         let mut turn = self.ledger.turn(now);
         let instances = &mut self.instances;
-        let (mut offered, mut word) = (None, None);
+        let (mut offered, mut word, mut worded) = (None, None, None);
         match event {
             Event::Tick => {}
             Event::Declared { ask, declaration } => offered = Some((Some(ask), *declaration)),
@@ -170,6 +177,15 @@ impl Agent {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
                 turn.homes.remove(&run);
             }
+            Event::Worded { ask, word } => worded = Some((ask, *word)),
+            Event::BookAsked { ask, asked } => {
+                let status = BookStatus {
+                    machine: self.config.machine.clone(),
+                    clock: now.wall,
+                    book: held::state(turn.book, instances, asked.module.as_ref()),
+                };
+                turn.actions.push(Action::AnswerBook { ask, status: Box::new(status) });
+            }
             Event::Routed(outcome) => turn.routing.answered(outcome, now, turn.draws),
             Event::RoutesLost => turn.routing.lost(now),
             Event::Examined { troubles } => match turn.troubles.take(troubles, now) {
@@ -193,6 +209,9 @@ impl Agent {
         let mut actions = turn.actions;
         actions.extend(word.and_then(|word| self.collect(word)));
         let land = offered.and_then(|(ask, offered)| self.weigh(ask, offered, &mut actions, now));
+        let land = land.or_else(|| {
+            worded.and_then(|(ask, word)| self.hear_word(ask, &word, &mut actions, now))
+        });
         match land {
             // What is due is done when that has landed.
             Some(_) => Decision { actions, land },
@@ -259,11 +278,11 @@ impl Agent {
                 let served = self.ledger.served.clone();
                 let kept = match &self.kept {
                     Some(kept) => {
-                        Kept::taking(offered, kept.wanted(), served, kept.engines, now.wall)
+                        Kept::taking(offered, kept.wanted(), served, Some(kept), now.wall)
                     }
                     None => {
                         let served = self.served_as_found();
-                        Kept::taking(offered, self.found.iter(), served, 1, now.wall)
+                        Kept::taking(offered, self.found.iter(), served, None, now.wall)
                     }
                 };
                 match kept.shared_name() {
@@ -302,6 +321,7 @@ impl Agent {
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
         self.ledger.served = kept.served.clone();
+        self.ledger.floors = kept.floors.clone();
         self.ledger.routing.begin();
         let mut turn = self.ledger.turn(now);
         let mut wanted = kept.placements();
@@ -325,7 +345,7 @@ impl Agent {
         if let Some(kept) = &self.kept
             && self.life == Life::Serving
         {
-            let outcomes = report::outcomes(kept, &self.instances);
+            let outcomes = report::outcomes(kept, turn.book, &self.instances);
             self.reporting.note(&self.config.machine, kept, outcomes, &turn);
         }
         let rows = statement::rows(&self.instances);

@@ -277,6 +277,14 @@ impl Instance {
         self.reconsider(turn);
     }
 
+    /// The book may say less than it said: what was refused is looked at again.
+    pub(crate) fn freed(&mut self, turn: &mut Turn<'_>) {
+        if matches!(self.stage, Stage::Settled) && self.settled().is_none() {
+            self.outcome = None;
+            self.compare(turn);
+        }
+    }
+
     /// Looks again at what is to be done, wherever it is on its way. What was announced to the book is ended there first.
     fn reconsider(&mut self, turn: &mut Turn<'_>) {
         match &self.stage {

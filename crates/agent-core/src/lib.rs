@@ -36,6 +36,7 @@
 mod action;
 mod adopted;
 mod agent;
+mod applying;
 mod builds;
 mod cohort;
 mod draws;
@@ -44,6 +45,7 @@ mod event;
 mod excerpt;
 mod execution;
 mod failures;
+mod held;
 mod hello;
 mod instance;
 mod kept;
@@ -58,6 +60,7 @@ mod time;
 mod trial;
 mod troubles;
 mod turn;
+mod words;
 
 pub use action::{Action, Decision, Landing, Start, ToLand};
 pub use adopted::Adopted;

@@ -8,11 +8,12 @@ use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
 use failure_book::Journal;
 use host::{AdoptError, Bundle, Host, Process};
+use serde::Serialize;
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use wire::{Declare, Envelope};
+use wire::{BookAsked, Declare, Envelope, Word};
 
 use crate::config::Config;
 use crate::desk::{Desk, NoStore, ReopenError};
@@ -96,7 +97,9 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
     let subjects = Subjects::of(&config.machine)?;
-    let mut requests = bus.serve(&subjects.declare.clone().into()).await?;
+    let mut declarations = bus.serve(&subjects.declare.clone().into()).await?;
+    let mut words = bus.serve(&subjects.grant.clone().into()).await?;
+    let mut looks = bus.serve(&subjects.book.clone().into()).await?;
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
     let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
@@ -154,10 +157,11 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
             ending = &mut shutdown, if course == Course::Run => {
                 Happened::ShutDown(Course::End(ending))
             }
-            request = requests.next(), if course == Course::Run => match request {
-                Some(request) => Happened::Asked(request),
-                None => Happened::ShutDown(Course::EndWithoutBus),
-            },
+            request = declarations.next(), if course == Course::Run => {
+                Happened::asked(What::Declaration, request)
+            }
+            request = words.next(), if course == Course::Run => Happened::asked(What::Word, request),
+            request = looks.next(), if course == Course::Run => Happened::asked(What::Book, request),
             () = shell.host.sleep_until(wake) => Happened::Nothing,
         };
         if let Happened::ShutDown(end) = &happened {
@@ -182,9 +186,38 @@ enum Course {
 /// Everything that can wake the loop.
 enum Happened<P> {
     Done(Done<P>),
-    Asked(Request),
+    Asked(What, Request),
     ShutDown(Course),
     Nothing,
+}
+
+impl<P> Happened<P> {
+    /// Somebody asked; or nobody can any more, since the bus is closed.
+    fn asked(what: What, request: Option<Request>) -> Self {
+        match request {
+            Some(request) => Self::Asked(what, request),
+            None => Self::ShutDown(Course::EndWithoutBus),
+        }
+    }
+}
+
+/// What is asked of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Declaration,
+    Word,
+    Book,
+}
+
+impl What {
+    /// Several of them, in words.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Declaration => "declarations",
+            Self::Word => "signed words",
+            Self::Book => "questions about the failure book",
+        }
+    }
 }
 
 /// What a task sends back.
@@ -240,7 +273,7 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
                 }
                 event
             }
-            Happened::Asked(request) => match self.read(request) {
+            Happened::Asked(what, request) => match self.read(what, request) {
                 Some(event) => event,
                 None => return,
             },
@@ -278,6 +311,8 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Answer { ask, reply } => self.answer(ask, reply),
+            Action::AnswerWord { ask, reply } => self.answer(ask, reply),
+            Action::AnswerBook { ask, status } => self.answer(ask, *status),
             Action::Install { module, build, artifacts } => {
                 let bundle = Bundle { module, build, artifacts };
                 self.spawn(work::install(self.host.clone(), bundle));
@@ -343,7 +378,7 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
         }
     }
 
-    fn answer(&mut self, ask: AskId, reply: wire::DeclareReply) {
+    fn answer(&mut self, ask: AskId, reply: impl Serialize) {
         let Some(responder) = self.questions.remove(&ask) else { return };
         let id = format!("{}-d{}", self.config.incarnation, ask.0);
         // An answer that does not leave is asked for again: the asker cannot tell it from one that was lost.
@@ -353,21 +388,31 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
     }
 
     /// What was asked, unless it cannot be read.
-    fn read(&mut self, request: Request) -> Option<Event> {
-        match Envelope::<Declare>::decode(&request.payload) {
-            Ok(envelope) => {
-                self.asked += 1;
-                let ask = AskId(self.asked);
-                self.questions.insert(ask, request.responder);
+    fn read(&mut self, what: What, request: Request) -> Option<Event> {
+        let bytes = &request.payload;
+        let ask = AskId(self.asked + 1);
+        let event = match what {
+            What::Declaration => Envelope::<Declare>::decode(bytes).map(|envelope| {
                 let declaration = Box::new(envelope.body.declaration);
-                Some(Event::Declared { ask, declaration })
+                Event::Declared { ask, declaration }
+            }),
+            What::Word => Envelope::<Word>::decode(bytes)
+                .map(|envelope| Event::Worded { ask, word: Box::new(envelope.body) }),
+            What::Book => Envelope::<BookAsked>::decode(bytes)
+                .map(|envelope| Event::BookAsked { ask, asked: envelope.body }),
+        };
+        match event {
+            Ok(event) => {
+                self.asked = ask.0;
+                self.questions.insert(ask, request.responder);
+                Some(event)
             }
             Err(error) => {
                 self.unreadable.count += 1;
                 let now = self.host.clock().monotonic;
                 if now >= self.unreadable.tell_at {
                     let (count, why) = (self.unreadable.count, work::words(&error));
-                    let line = format!("{count} unreadable declarations dropped: {why}");
+                    let line = format!("{count} unreadable {} dropped: {why}", what.name());
                     self.config.log.say(Severity::Warning, &line);
                     self.unreadable = Unreadable { count: 0, tell_at: now + UNREADABLE_TOLD_EVERY };
                 }

@@ -8,7 +8,7 @@ use wire::{DeclareReply, RefusedDeclaration};
 use super::{Agent, Life, SAVE_EVERY};
 use crate::action::{Action, Decision, Landing, Then, What};
 use crate::cohort;
-use crate::errands::{Errand, Progress, Serves, Told};
+use crate::errands::{Ended, Errand, Progress, Serves, Told};
 use crate::failures::FoundBook;
 use crate::instance::{Instance, News, Past};
 use crate::kept::Kept;
@@ -30,13 +30,17 @@ impl Agent {
                 } else {
                     failure_book::Landing::Failed
                 };
-                let told = match &mut self.ledger.book {
+                let ended = match &mut self.ledger.book {
                     FoundBook::Open(book) => ticket.landed(book, how),
                     // Only an open book asks for landings, and it stays open.
-                    FoundBook::Unreadable { .. } => None,
+                    FoundBook::Unreadable { .. } => Ended::Nobody,
                 };
-                if let Some((place, told)) = told {
-                    self.tell(&place, told, &mut actions, now);
+                match ended {
+                    Ended::Nobody => {}
+                    Ended::Instance(place, told) => {
+                        self.tell(&place, told, &mut actions, now);
+                    }
+                    Ended::Word(applied) => self.applied(applied, &mut actions, now),
                 }
             }
         }
@@ -63,6 +67,12 @@ impl Agent {
                 let reply = DeclareReply::Refused(RefusedDeclaration::NotKept { why });
                 actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
             }
+            (Then::Word { ask, pointer }, how) => {
+                self.word_landed(kept, (ask, pointer), how, actions);
+            }
+            (Then::Spent, Ok(())) => self.kept = Some(kept),
+            // The book itself refuses it a second time: what it was signed for is no more.
+            (Then::Spent, Err(_)) => {}
             (Then::Serves { place, serves }, how) => {
                 if how.is_ok() {
                     self.ledger.served = kept.served.clone();
@@ -121,6 +131,13 @@ impl Agent {
                 Some(Progress::Land(change, ticket)) => {
                     let what = What::Book(change, ticket);
                     return Decision { actions, land: Some(Landing { what }) };
+                }
+                Some(Progress::Applied(applied)) => self.applied(applied, &mut actions, now),
+                Some(Progress::Spend(granted)) => {
+                    if let Some(kept) = self.spending(&granted, now) {
+                        let what = What::Kept(kept, Then::Spent);
+                        return Decision { actions, land: Some(Landing { what }) };
+                    }
                 }
                 Some(Progress::Keep(place, serves)) => match &self.kept {
                     Some(kept) => {

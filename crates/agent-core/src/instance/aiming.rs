@@ -59,7 +59,7 @@ impl Instance {
         if served::has_served(turn.served, &self.place, &to.module.build) {
             return turn
                 .book
-                .against_return(&self.place, to, turn.served)
+                .against_return(&self.place, to, turn.served, turn.floors)
                 .map_or(Ok(Way::Return), Err);
         }
         match turn.book.against_trying(&self.place, to) {
@@ -76,7 +76,10 @@ impl Instance {
         let is_down = self.serving.is_none();
         let good =
             served::good(turn.served, &self.place).filter(|good| is_down && !good.is(wanted))?;
-        turn.book.against_return(&self.place, &good, turn.served).is_none().then_some(good)
+        turn.book
+            .against_return(&self.place, &good, turn.served, turn.floors)
+            .is_none()
+            .then_some(good)
     }
 
     /// What is refused is said, unless more is known already: that it failed here, now.

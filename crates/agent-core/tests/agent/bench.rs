@@ -245,6 +245,8 @@ impl Bench {
             | Action::Stop { .. }
             | Action::Examine
             | Action::Collect { .. }
+            | Action::AnswerWord { .. }
+            | Action::AnswerBook { .. }
             | Action::Hello(_) => {}
         }
     }
@@ -501,6 +503,7 @@ pub(crate) fn start(
         machine: "box-1".parse().unwrap(),
         agent: "1".to_owned(),
         statement_every: Duration::from_secs(5),
+        trusted: crate::operator::trusted(),
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());

@@ -301,6 +301,8 @@ impl World {
                 Action::Collect { keep } => self.collect(keep),
                 Action::State(statement) => lists_everything(&self.paper(), &statement),
                 Action::Answer { .. }
+                | Action::AnswerWord { .. }
+                | Action::AnswerBook { .. }
                 | Action::Examine
                 | Action::Route(_)
                 | Action::Report(_)
