@@ -27,16 +27,6 @@ pub(crate) struct Condemned {
     host: Host,
     build: String,
     is_hold: bool,
-    /// Whether it counts as a failure; else it only ran.
-    has_failed: bool,
-}
-
-impl Condemned {
-    /// A hold that ran: whatever comes of it, nothing older comes back by itself before something passed.
-    pub(crate) fn ran(start: &Start) -> Self {
-        let (host, build) = (Host::of(start), start.build.to_string());
-        Self { host, build, is_hold: true, has_failed: false }
-    }
 }
 
 /// Everything that is on the disk.
@@ -128,7 +118,7 @@ impl Paper<'_> {
             let ran = begun.iter().any(|execution| execution.as_str() == id.as_str());
             let passed = self.has_served(&host, &build.parse().ok()?);
             let is_hold = mode.is_hold();
-            (ran && !passed).then_some(Condemned { host, build, is_hold, has_failed: true })
+            (ran && !passed).then_some(Condemned { host, build, is_hold })
         };
         self.rows.values().filter_map(condemned).collect()
     }
@@ -155,9 +145,8 @@ impl Paper<'_> {
     }
 
     fn has_failed(&self, module: &ModuleName, build: &BuildId, condemned: &[Condemned]) -> bool {
-        let condemned = condemned
-            .iter()
-            .any(|one| one.has_failed && one.host.module == *module && one.build == build.as_str());
+        let condemned =
+            condemned.iter().any(|one| one.host.module == *module && one.build == build.as_str());
         condemned || self.records(module).any(|one| one.build.name() == build.as_str())
     }
 

@@ -64,7 +64,7 @@ pub(crate) struct World {
     own: BTreeSet<ExecutionId>,
     /// Those that began beside another one.
     beside: BTreeSet<ExecutionId>,
-    /// Builds that ran somewhere when an agent died, and whose outcome is on no disk; and holds that ran at all.
+    /// Builds that ran somewhere when an agent died, and whose outcome is on no disk.
     condemned: Vec<Condemned>,
     starts: u64,
     /// The agent was asked to stop everything.
@@ -230,11 +230,6 @@ impl World {
                 self.bench.event(Event::Verified { verification, outcome });
             }
             Pending::Start(run) if how == Ending::Well => {
-                let start = &self.alive[&run].start;
-                let is_hold = start.declared.manifest.swap == inventory::Swap::Hold;
-                if is_hold && !self.paper().has_served(&Host::of(start), &start.build) {
-                    self.condemned.push(Condemned::ran(start));
-                }
                 self.bench.started(run);
             }
             Pending::Start(run) => {
