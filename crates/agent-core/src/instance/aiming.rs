@@ -22,10 +22,13 @@ impl Instance {
     /// Compares what runs with what is wanted, and sets out for what is to be done about it.
     pub(super) fn compare(&mut self, turn: &mut Turn<'_>) {
         let Some(wanted) = self.wanted.clone() else { return self.clear_then(None, turn) };
-        if let Some(serving) = self.serving.as_mut().filter(|one| one.placement.is(&wanted)) {
+        // Whatever serves does so with all its resources, also while another build is on its way or refused.
+        if let Some(serving) = &mut self.serving {
             serving.complete(&self.place, turn);
-            self.stage = Stage::Settled;
-            return;
+            if serving.placement.is(&wanted) {
+                self.stage = Stage::Settled;
+                return;
+            }
         }
         self.leaving.retain(|one| !one.is_over());
         let now = turn.now.monotonic;

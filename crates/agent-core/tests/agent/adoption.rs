@@ -120,6 +120,18 @@ fn a_resource_that_is_missing_is_started_beside_those_that_run() {
 }
 
 #[test]
+fn a_resource_that_is_missing_is_started_also_while_another_build_is_on_its_way() {
+    let mut bench = Bench::new();
+    bench.readied(1, A, TWO);
+    let worker = bench.start.clone().unwrap();
+    bench.prove_all(&bench.runs());
+    bench.declare(2, B, TWO);
+    let found = bench.found(0, &worker);
+    bench.restart_with(vec![found]);
+    assert_eq!(bench.told(), ["start blog-1 of blog A", "install blog B"]);
+}
+
+#[test]
 fn of_two_copies_the_newer_is_kept() {
     let mut bench = Bench::new();
     bench.readied(1, A, TWO);
