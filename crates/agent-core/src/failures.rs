@@ -91,6 +91,16 @@ impl FoundBook {
         }
     }
 
+    /// Whether a retry freed the instance from the record of this build.
+    pub(crate) fn is_retried(&self, place: &Place, to: &Placement) -> bool {
+        let (Some(book), Some(build), Some(host)) =
+            (self.open(), build(&to.module, &place.0), host(&place.1))
+        else {
+            return false;
+        };
+        book.retried(&build, &host)
+    }
+
     /// Why an instance may not try a build that it has not served.
     pub(crate) fn against_trying(&self, place: &Place, to: &Placement) -> Option<Rule> {
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);

@@ -152,6 +152,24 @@ impl Instance {
         self.leaving.is_empty() && matches!(self.stage, Stage::Settled | Stage::Waiting(_))
     }
 
+    /// What it is on its way to; where nothing serves, what it should run.
+    pub(crate) fn bound_for(&self) -> Option<&Placement> {
+        match self.stage {
+            Stage::Settled | Stage::Waiting(_) | Stage::Ended if self.serving.is_some() => None,
+            Stage::Settled
+            | Stage::Waiting(_)
+            | Stage::Ended
+            | Stage::Found
+            | Stage::Installing { .. }
+            | Stage::Verifying { .. }
+            | Stage::Queued { .. }
+            | Stage::Announcing { .. }
+            | Stage::Clearing { .. }
+            | Stage::Trying(_)
+            | Stage::Concluding { .. } => self.wanted.as_ref(),
+        }
+    }
+
     /// Whether something is on its way to serve where nothing does.
     pub(crate) fn is_coming(&self) -> bool {
         if let Some(serving) = &self.serving {

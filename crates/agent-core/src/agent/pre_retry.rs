@@ -124,6 +124,7 @@ fn a_failure_from_before_a_retry_is_none_and_the_build_is_tried_anew() {
         machine: "box-1".parse().unwrap(),
         agent: "1".to_owned(),
         statement_every: Duration::from_secs(5),
+        trusted: Default::default(),
         hello_every: Duration::from_secs(30),
     };
     let book = FoundBook::Open(Box::new(retried(&build, &host)));

@@ -41,7 +41,10 @@ impl Instance {
         let hindered = self.hindrance.at(now).cloned();
         // Whatever becomes of what is new: an instance that is down is up again with its good build first.
         let goes_back = way == Ok(Way::Return) && hindered.is_none();
-        let fall_back = self.fall_back(&wanted, turn).filter(|_| !goes_back);
+        // A hold that is about to be tried may have run here before, and been freed: its data are for nobody older.
+        let is_next = way == Ok(Way::Try(Mode::HOLD))
+            && (hindered.is_none() || turn.book.is_retried(&self.place, &wanted));
+        let fall_back = self.fall_back(&wanted, turn).filter(|_| !goes_back && !is_next);
         let no_fall_back = fall_back.as_ref().and(self.no_fall_back.at(now)).cloned();
         match (fall_back, way, hindered) {
             (Some(good), _, _) if no_fall_back.is_none() => {

@@ -47,7 +47,7 @@ pub(crate) fn trusted() -> TrustedKeys {
 
 /// A grant for what holds an instance, as it is published now.
 pub(crate) fn grant(machine: &str, held: &HeldInstance, at: DateTime<Utc>, key: &Key) -> Word {
-    let id = format!("01ARZ3NDEKTSV4RRFF{:08}", at.timestamp());
+    let id = format!("01ARZ3NDEKTSV4RRFF{:08}", 1_000_000 + at.timestamp());
     let terms = GrantTerms { id: id.parse().unwrap(), issued_at: at, term: None };
     Word::Grant(issue_grant(&machine.parse().unwrap(), held, terms, key).unwrap())
 }

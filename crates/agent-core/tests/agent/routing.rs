@@ -56,7 +56,7 @@ fn what_falls_lets_connections_wait_until_it_is_up_again_or_given_up() {
     assert_eq!(routes(&bench.told()), ["holds"]);
     bench.pass(5_000);
     bench.started(bench.run.unwrap());
-    assert_eq!(routes(&bench.told()), ["goes to 20001"]);
+    assert_eq!(routes(&bench.told()), ["goes to 20002"]);
 }
 
 #[test]
