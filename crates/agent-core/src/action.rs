@@ -38,7 +38,7 @@ pub struct Landing {
 /// What is landed, with what follows from it.
 #[derive(Debug)]
 pub(crate) enum What {
-    Kept(Kept, Then),
+    Kept(Box<Kept>, Then),
     Book(Change, Ticket),
 }
 

@@ -136,6 +136,10 @@ impl Agent {
     }
 
     /// Takes an event in.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "an arm for each event, and nothing is decided in them"
+    )]
     pub fn handle(&mut self, event: Event, now: Now) -> Decision {
         let mut turn = self.ledger.turn(now);
         let instances = &mut self.instances;
@@ -168,23 +172,19 @@ impl Agent {
             }
             Event::NotStarted { run, obstacle } => {
                 hear(run, Heard::NotStarted(obstacle), instances, &mut turn);
-                turn.homes.remove(&run);
             }
             Event::Checked { run, check, outcome } => {
                 hear(run, Heard::Checked(check, outcome), instances, &mut turn);
             }
             Event::Exited { run, how, last_lines } => {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
-                turn.homes.remove(&run);
             }
             Event::Worded { ask, word } => worded = Some((ask, *word)),
             Event::BookAsked { ask, asked } => {
-                let status = BookStatus {
-                    machine: self.config.machine.clone(),
-                    clock: now.wall,
-                    book: held::state(turn.book, instances, asked.module.as_ref()),
-                };
-                turn.actions.push(Action::AnswerBook { ask, status: Box::new(status) });
+                let book = held::state(turn.book, instances, asked.module.as_ref());
+                let machine = self.config.machine.clone();
+                let status = Box::new(BookStatus { machine, clock: now.wall, book });
+                turn.actions.push(Action::AnswerBook { ask, status });
             }
             Event::Routed(outcome) => turn.routing.answered(outcome, now, turn.draws),
             Event::RoutesLost => turn.routing.lost(now),
@@ -286,7 +286,11 @@ impl Agent {
                     }
                 };
                 match kept.shared_name() {
-                    None => return Some(Landing { what: What::Kept(kept, Then::Take { ask }) }),
+                    None => {
+                        return Some(Landing {
+                            what: What::Kept(Box::new(kept), Then::Take { ask }),
+                        });
+                    }
                     Some(refused) => DeclareReply::Refused(refused),
                 }
             }
@@ -379,6 +383,10 @@ impl Agent {
 /// Hands what became of a run to the instance whose run it is; of a run that nobody knows nothing is made.
 fn hear(run: RunId, what: Heard, instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     let Some((place, resource)) = turn.homes.get(&run).cloned() else { return };
+    if matches!(what, Heard::NotStarted(_) | Heard::Exited(..)) {
+        // It is the last that is heard of it.
+        turn.homes.remove(&run);
+    }
     if let Some(instance) = instances.get_mut(&place) {
         instance.heard(&resource, run, what, turn);
     }

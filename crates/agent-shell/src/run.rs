@@ -1,7 +1,7 @@
 //! The loop.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId, ToLand};
@@ -13,8 +13,9 @@ use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use wire::{BookAsked, Declare, Envelope, Word};
+use wire::Envelope;
 
+use crate::asked::{Asked, What};
 use crate::config::Config;
 use crate::desk::{Desk, NoStore, ReopenError};
 use crate::log::{Log, Severity};
@@ -97,9 +98,7 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
     let subjects = Subjects::of(&config.machine)?;
-    let mut declarations = bus.serve(&subjects.declare.clone().into()).await?;
-    let mut words = bus.serve(&subjects.grant.clone().into()).await?;
-    let mut looks = bus.serve(&subjects.book.clone().into()).await?;
+    let mut asked = Asked::serve(&bus, &subjects).await?;
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
     let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
@@ -112,14 +111,7 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     let (shelf, book) = Shelf::open(book);
     let (agent, first) =
         Agent::new(config.core(), host.boot(), config.incarnation, kept, book, adopted, now);
-    let told = inbox.clone();
-    let (routes, routing) = Routes::begin(host.clone(), move |event| {
-        let told = told.clone();
-        // The loop ends only after everything that it started.
-        async move {
-            let _ = told.send(Done::Event(event)).await;
-        }
-    });
+    let (routes, routing) = Routes::begin(host.clone(), telling_events(inbox.clone()));
     let mut tasks = JoinSet::new();
     tasks.spawn(routing);
     let mut shell = Shell {
@@ -157,11 +149,10 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
             ending = &mut shutdown, if course == Course::Run => {
                 Happened::ShutDown(Course::End(ending))
             }
-            request = declarations.next(), if course == Course::Run => {
-                Happened::asked(What::Declaration, request)
-            }
-            request = words.next(), if course == Course::Run => Happened::asked(What::Word, request),
-            request = looks.next(), if course == Course::Run => Happened::asked(What::Book, request),
+            request = asked.next(), if course == Course::Run => match request {
+                Some((what, request)) => Happened::Asked(what, request),
+                None => Happened::ShutDown(Course::EndWithoutBus),
+            },
             () = shell.host.sleep_until(wake) => Happened::Nothing,
         };
         if let Happened::ShutDown(end) = &happened {
@@ -189,35 +180,6 @@ enum Happened<P> {
     Asked(What, Request),
     ShutDown(Course),
     Nothing,
-}
-
-impl<P> Happened<P> {
-    /// Somebody asked; or nobody can any more, since the bus is closed.
-    fn asked(what: What, request: Option<Request>) -> Self {
-        match request {
-            Some(request) => Self::Asked(what, request),
-            None => Self::ShutDown(Course::EndWithoutBus),
-        }
-    }
-}
-
-/// What is asked of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    Declaration,
-    Word,
-    Book,
-}
-
-impl What {
-    /// Several of them, in words.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Declaration => "declarations",
-            Self::Word => "signed words",
-            Self::Book => "questions about the failure book",
-        }
-    }
 }
 
 /// What a task sends back.
@@ -389,18 +351,8 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
 
     /// What was asked, unless it cannot be read.
     fn read(&mut self, what: What, request: Request) -> Option<Event> {
-        let bytes = &request.payload;
         let ask = AskId(self.asked + 1);
-        let event = match what {
-            What::Declaration => Envelope::<Declare>::decode(bytes).map(|envelope| {
-                let declaration = Box::new(envelope.body.declaration);
-                Event::Declared { ask, declaration }
-            }),
-            What::Word => Envelope::<Word>::decode(bytes)
-                .map(|envelope| Event::Worded { ask, word: Box::new(envelope.body) }),
-            What::Book => Envelope::<BookAsked>::decode(bytes)
-                .map(|envelope| Event::BookAsked { ask, asked: envelope.body }),
-        };
+        let event = what.event(ask, &request.payload);
         match event {
             Ok(event) => {
                 self.asked = ask.0;
@@ -434,6 +386,20 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
         })
     }
 }
+
+/// Hands events to the loop. It ends only after everything that it started.
+fn telling_events<P: Send + 'static>(
+    inbox: mpsc::Sender<Done<P>>,
+) -> impl Fn(Event) -> BoxFuture + Send + 'static {
+    move |event| {
+        let inbox = inbox.clone();
+        Box::pin(async move {
+            let _ = inbox.send(Done::Event(event)).await;
+        })
+    }
+}
+
+type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 fn say(log: &Log, lines: Vec<Line>) {
     for line in lines {

@@ -22,7 +22,7 @@ impl Agent {
     pub fn landed(&mut self, landing: Landing, how: Result<(), String>, now: Now) -> Decision {
         let mut actions = Vec::new();
         match landing.what {
-            What::Kept(kept, then) => self.kept_landed(kept, then, how, &mut actions, now),
+            What::Kept(kept, then) => self.kept_landed(*kept, then, how, &mut actions, now),
             What::Book(change, ticket) => {
                 drop(change);
                 let how = if how.is_ok() {
@@ -122,7 +122,7 @@ impl Agent {
                 None => match self.begins_with.take() {
                     None => break,
                     Some(kept) => {
-                        let what = What::Kept(kept, Then::Begin);
+                        let what = What::Kept(Box::new(kept), Then::Begin);
                         return Decision { actions, land: Some(Landing { what }) };
                     }
                 },
@@ -135,14 +135,14 @@ impl Agent {
                 Some(Progress::Applied(applied)) => self.applied(applied, &mut actions, now),
                 Some(Progress::Spend(granted)) => {
                     if let Some(kept) = self.spending(&granted, now) {
-                        let what = What::Kept(kept, Then::Spent);
+                        let what = What::Kept(Box::new(kept), Then::Spent);
                         return Decision { actions, land: Some(Landing { what }) };
                     }
                 }
                 Some(Progress::Keep(place, serves)) => match &self.kept {
                     Some(kept) => {
                         let what = What::Kept(
-                            serving(kept, &place, &serves),
+                            Box::new(serving(kept, &place, &serves)),
                             Then::Serves { place, serves },
                         );
                         return Decision { actions, land: Some(Landing { what }) };

@@ -26,7 +26,7 @@ impl Agent {
         match words::weigh(word, &config.machine, &config.trusted, kept.as_ref(), now.wall) {
             Weighed::Answered(reply) => actions.push(Action::AnswerWord { ask, reply }),
             Weighed::Keep(kept, pointer) => {
-                let what = What::Kept(*kept, Then::Word { ask, pointer });
+                let what = What::Kept(kept, Then::Word { ask, pointer });
                 return Some(Landing { what });
             }
             Weighed::Point(pointer) => self.point(ask, pointer),

@@ -75,12 +75,12 @@ impl Bench {
     pub(crate) fn hand(&mut self, word: Word) -> String {
         self.event(Event::Worded { ask: AskId(900), word: Box::new(word) });
         let mut answers = Vec::new();
-        self.actions.retain(|action| match action {
-            Action::AnswerWord { reply, .. } => {
+        self.actions.retain(|action| {
+            let is_answer = matches!(action, Action::AnswerWord { .. });
+            if let Action::AnswerWord { reply, .. } = action {
                 answers.push(short(reply));
-                false
             }
-            _ => true,
+            !is_answer
         });
         let [answer] = &answers[..] else { unreachable!("one answer: {answers:?}") };
         answer.clone()
@@ -89,9 +89,12 @@ impl Bench {
     /// What the book is told to hold.
     pub(crate) fn held(&mut self) -> Vec<HeldInstance> {
         self.event(Event::BookAsked { ask: AskId(901), asked: BookAsked { module: None } });
-        let status = self.actions.iter().rev().find_map(|action| match action {
-            Action::AnswerBook { status, .. } => Some(status.book.clone()),
-            _ => None,
+        let status = self.actions.iter().rev().find_map(|action| {
+            if let Action::AnswerBook { status, .. } = action {
+                Some(status.book.clone())
+            } else {
+                None
+            }
         });
         self.actions.retain(|action| !matches!(action, Action::AnswerBook { .. }));
         let Some(BookState::Open { held, .. }) = status else { unreachable!("{status:?}") };

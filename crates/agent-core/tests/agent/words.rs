@@ -157,6 +157,7 @@ fn a_rollback_signed_after_the_failure_lets_the_good_build_come_back_and_one_fro
     assert_eq!(bench.row().build.as_str(), A);
     // It still may not try B.
     bench.acknowledge();
+    bench.acknowledge();
     bench.declare(4, B, &hold());
     let told = bench.told();
     assert!(told.iter().any(|one| one.contains("blog refused")), "{told:?}");
