@@ -20,7 +20,12 @@ use terminal::{
 use tokio::sync::{oneshot, watch};
 use wire::{Statement, signed::TrustedKeys};
 
-use self::{ending::Ending, journal::Journal, keeping::Keeping, witness::Witness};
+use self::{
+    ending::{Ending, Wish},
+    journal::Journal,
+    keeping::Keeping,
+    witness::Witness,
+};
 use crate::{
     Image, ROUTE, SHIM,
     command_line::{Everywhere, Run},
@@ -86,10 +91,9 @@ pub(crate) async fn run(
 
 async fn begin(run: &Run, everywhere: &Everywhere, image: Image, log: &Log) -> Result<(), Failure> {
     let broken = |what: &'static str| move |error| Failure::because(what, &error);
-    if run.tether {
-        ending::tether().map_err(broken("the standard input cannot be held"))?;
-    }
-    let ending = Ending::listen().map_err(broken("signals cannot be listened to"))?;
+    let tether = run.tether.then(ending::tether).transpose();
+    let tether = tether.map_err(broken("the standard input cannot be held"))?;
+    let ending = Ending::listen(tether).map_err(broken("signals cannot be listened to"))?;
     let (config, origin) = Config::load(everywhere.config.as_deref())?;
     if origin == Origin::Defaults {
         log.say(Severity::Info, &format!("there is no {DEFAULT_PATH}: the defaults hold"));
@@ -202,11 +206,7 @@ impl Engine {
         store: SledStore,
         mut ending: Ending,
     ) -> Result<(), RunError> {
-        let at_end = self.at_end();
-        let shutdown = async move {
-            ending.asked().await;
-            at_end
-        };
+        let shutdown = async move { self.at_end(ending.asked().await) };
         let (bus, host, book) = (self.bus.clone(), self.host.clone(), self.open_book().await);
         agent_shell::run(agent, bus, store, book, host, shutdown).await
     }
@@ -217,11 +217,10 @@ impl Engine {
         why: String,
         mut ending: Ending,
     ) -> Result<Ended, RunError> {
-        let at_end = self.at_end();
         let (found, mut store) = oneshot::channel();
         let shutdown = async move {
             tokio::select! {
-                () = ending.asked() => at_end,
+                wish = ending.asked() => self.at_end(wish),
                 again = self.store_again() => {
                     // The agent that ends now is what waits for it.
                     let _ = found.send(again);
@@ -249,10 +248,10 @@ impl Engine {
         })
     }
 
-    fn at_end(&self) -> agent_shell::Ending {
-        match self.at_stop {
-            AtStop::Keep => agent_shell::Ending::Leave,
-            AtStop::Stop => agent_shell::Ending::Stop,
+    fn at_end(&self, wish: Wish) -> agent_shell::Ending {
+        match (wish, self.at_stop) {
+            (Wish::Cut, _) | (Wish::Asked, AtStop::Keep) => agent_shell::Ending::Leave,
+            (Wish::Asked, AtStop::Stop) => agent_shell::Ending::Stop,
         }
     }
 }

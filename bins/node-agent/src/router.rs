@@ -51,7 +51,7 @@ async fn run(route: &Route, everywhere: &Everywhere, journal: &Journal) -> Resul
         Some(socket) => socket.clone(),
         None => Folder::find(everywhere)?.router(),
     };
-    let mut ending = Ending::listen().map_err(broken("signals cannot be listened to"))?;
+    let mut ending = Ending::listen(None).map_err(broken("signals cannot be listened to"))?;
     let log = journal.log();
     let lines = log.clone();
     let config = Config {
@@ -64,7 +64,10 @@ async fn run(route: &Route, everywhere: &Everywhere, journal: &Journal) -> Resul
     let router = router.map_err(|error| Failure::because("this router does not begin", &error))?;
     log.say(Severity::Info, &format!("router {VERSION} begins at {}", socket.display()));
     let _ = writeln!(stdout(), "{READY}").and_then(|()| stdout().flush());
-    let ended = router.run(ending.asked()).await;
+    let asked = async {
+        let _ = ending.asked().await;
+    };
+    let ended = router.run(asked).await;
     let why = match ended {
         Ended::Asked => "it was asked to",
         Ended::HandedOver => "another has taken its place",

@@ -249,9 +249,8 @@ impl Instance {
             Stage::Settled => match &self.outcome {
                 Some(ModuleOutcome::Refused { rule }) => (ResourceState::Failed, Some(rule)),
                 Some(ModuleOutcome::Failed { why, .. }) => (ResourceState::Failed, Some(why)),
-                Some(ModuleOutcome::Applied | ModuleOutcome::Unable { .. }) | None => {
-                    (ResourceState::Starting, None)
-                }
+                Some(ModuleOutcome::Unable { why, .. }) => (ResourceState::Failed, Some(why)),
+                Some(ModuleOutcome::Applied) | None => (ResourceState::Starting, None),
             },
             Stage::Found
             | Stage::Verifying { .. }

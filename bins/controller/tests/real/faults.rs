@@ -68,7 +68,7 @@ fn what_cannot_be_tried_condemns_nothing_and_goes_well_when_its_cause_is_gone() 
     let cases = [
         ("missing", "is not at its source"),
         ("wrong", "does not match what was declared"),
-        ("taken", "another process listens there"),
+        ("taken", "listens there already"),
     ];
     let modules = cases.map(|(module, _)| module);
     let mut plans = Vec::new();

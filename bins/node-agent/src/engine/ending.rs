@@ -1,8 +1,9 @@
-//! How the engine is ended: a signal asks it to, a second one does not wait, and a tether that is cut kills it.
+//! How the engine is ended: a signal asks it to, a second one does not wait, and a tether that is cut leaves all as it is.
 
 use std::{
     io::{self, Read, stdin},
     process, thread,
+    time::Duration,
 };
 
 use rustix::process::{Signal as Number, getpid, kill_process};
@@ -12,15 +13,28 @@ use tokio::{
     sync::watch,
 };
 
+/// How long an engine whose tether was cut may take to bring what it tries to an end. Then it is killed.
+const CUT_MAX: Duration = Duration::from_secs(4);
+
 /// The wish that the engine ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     asked: watch::Receiver<bool>,
+    cut: watch::Receiver<bool>,
+}
+
+/// Why it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Somebody asked it to.
+    Asked,
+    /// Whoever held the other end of its tether is gone.
+    Cut,
 }
 
 impl Ending {
     /// From now on the first signal is a wish, and the second ends the process as it is.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen(tether: Option<Tether>) -> io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(signal);
         let mut signals = [interrupt?, terminate?, hangup?];
@@ -32,17 +46,29 @@ impl Ending {
             any(&mut signals).await;
             process::exit(ExitStatus::Failed as i32);
         });
-        Ok(Self { asked })
+        // Without a tether the sender is gone, and nobody ever wishes it.
+        let cut = tether.map_or_else(|| watch::channel(false).1, |Tether(cut)| cut);
+        Ok(Self { asked, cut })
     }
 
     /// Waits until somebody wishes it.
-    pub(crate) async fn asked(&mut self) {
-        // The sender is gone only when the runtime is.
-        if self.asked.wait_for(|asked| *asked).await.is_err() {
-            std::future::pending::<()>().await;
+    pub(crate) async fn asked(&mut self) -> Wish {
+        tokio::select! {
+            () = wished(&mut self.asked) => Wish::Asked,
+            () = wished(&mut self.cut) => Wish::Cut,
         }
     }
 }
+
+async fn wished(wish: &mut watch::Receiver<bool>) {
+    if wish.wait_for(|wish| *wish).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// What tells that the tether was cut.
+#[derive(Debug)]
+pub(crate) struct Tether(watch::Receiver<bool>);
 
 async fn any([one, two, three]: &mut [Signal; 3]) {
     tokio::select! {
@@ -52,15 +78,18 @@ async fn any([one, two, three]: &mut [Signal; 3]) {
     }
 }
 
-/// From now on this process is killed as soon as the standard input ends: whoever holds its other end cannot be outlived,
-/// however they end.
-pub(crate) fn tether() -> io::Result<()> {
-    thread::Builder::new().name("tether".to_owned()).spawn(|| {
+/// From now on this process ends as soon as the standard input does, and leaves what runs: whoever holds its other end
+/// cannot be outlived, however they end. What is being tried comes to its end first, or it would be condemned unseen.
+pub(crate) fn tether() -> io::Result<Tether> {
+    let (say, cut) = watch::channel(false);
+    thread::Builder::new().name("tether".to_owned()).spawn(move || {
         let mut stdin = stdin().lock();
         let mut bytes = [0; 256];
         // Whatever is said over it means nothing.
         while !matches!(stdin.read(&mut bytes), Ok(0)) {}
+        say.send_replace(true);
+        thread::sleep(CUT_MAX);
         let _ = kill_process(getpid(), Number::KILL);
     })?;
-    Ok(())
+    Ok(Tether(cut))
 }

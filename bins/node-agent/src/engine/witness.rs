@@ -47,7 +47,7 @@ impl<'a> Witness<'a> {
     /// Looks on, for ever.
     pub(super) async fn watch(&self, mut ending: Ending) {
         let watch_end = async {
-            ending.asked().await;
+            let _ = ending.asked().await;
             self.notify.stopping();
         };
         tokio::join!(self.watch_bus(), self.watch_statements(), self.answer(), watch_end);

@@ -2,9 +2,9 @@
 
 use inventory::Swap;
 
-use failure_book::Mode;
+use failure_book::{Mode, RECONCILED_REASON};
 use names::BuildId;
-use wire::ModuleOutcome;
+use wire::{ModuleOutcome, UnableBecause};
 
 use super::Instance;
 use super::stage::{Stage, Target, Unable, Way};
@@ -95,6 +95,11 @@ impl Instance {
             return;
         }
         self.outcome = Some(match rule {
+            // Nobody saw how it did, so nothing is known about the build: that is for a person to say, not for a gate.
+            Rule::Record { why, .. } if why == RECONCILED_REASON => ModuleOutcome::Unable {
+                because: UnableBecause::Book,
+                why: rule.words(&self.place.1),
+            },
             // The agent that tried it ended before it was said.
             Rule::Record { why, is_this: true, .. } => trial::failed(&self.place, why.clone()),
             Rule::Record { .. }

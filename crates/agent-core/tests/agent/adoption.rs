@@ -188,7 +188,7 @@ fn what_failed_does_not_go_on_though_nothing_is_known_of_what_served() {
     of_an_older_agent(&mut bench);
     bench.restart_with(vec![good.clone(), tried]);
     assert_eq!(bench.row().process, Some(good.process));
-    assert_eq!(bench.told(), ["stop", "report 2: blog failed on blog-1"]);
+    assert_eq!(bench.told(), ["stop", "report 2: blog unable, Book"]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn an_agent_that_dies_in_the_middle_of_a_hold_leaves_it_held_down() {
     bench.started(run);
     let found = bench.found(0, &bench.start.clone().unwrap());
     bench.restart_with(vec![found.clone()]);
-    assert_eq!(bench.told(), ["stop", "report 2: blog failed on blog-1"]);
+    assert_eq!(bench.told(), ["stop", "report 2: blog unable, Book"]);
     assert_eq!(bench.book(), ["record B on blog-1, holds down blog-1", "marker B on blog-1"]);
     bench.exited(found.run, "signal 15 (TERM)");
     stays_down(&mut bench);
