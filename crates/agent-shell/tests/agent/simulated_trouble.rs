@@ -263,9 +263,10 @@ async fn only_one_process_runs_whenever_the_agent_crashes() {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         agent.crash().await;
         let _agent = controller.start(&host, 2);
-        // A crash while it is tried condemns it: A serves on. Before that, the second agent tries it.
+        // A crash while it is tried keeps it away from here, and says nothing of it: A serves on. Before that, the second agent
+        // tries it.
         let is_told = |number, outcome: &ModuleOutcome| {
-            number == 2 && matches!(outcome, ModuleOutcome::Applied | ModuleOutcome::Failed { .. })
+            number == 2 && matches!(outcome, ModuleOutcome::Applied | ModuleOutcome::Unable { .. })
         };
         let report = controller.until_report("told", is_told).await;
         let is_cut_off = report.modules.values().all(|one| one.outcome != ModuleOutcome::Applied);
