@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 use conditions::{Event as ConditionEvent, Keeper};
 use inventory::{Epoch, Machine};
-use names::{MachineName, PlanId};
+use names::{MachineName, PlanId, WordId};
 use wire::{
-    DeclareReply, Hello, HelloReply, Report, ReportReply, Statement,
-    api::{Answer, Ask, Refusal, RefusalKind},
+    DeclareReply, Hello, HelloReply, Report, ReportReply, Statement, WordReply,
+    api::{Ask, Refusal, RefusalKind},
 };
 
 use crate::{
-    ask::{self, Asking},
-    begin, catch_up, deliver, doctor, judge,
+    ask::{self, Asking, Reply},
+    begin, catch_up, deliver, doctor, hand_over, judge,
     judge::Judged,
     kept_there::kept_there,
     plan::PlanState,
@@ -21,9 +21,9 @@ use crate::{
     record::{KeptReport, Record, Told},
     records::Records,
     send,
-    sighting::{Delivery, Memory, SILENT_AFTER},
+    sighting::{Delivery, Handed, Memory, SILENT_AFTER},
     state::{HeldOff, Rules, State},
-    step::{Effect, Step},
+    step::{Effect, Handing, Step},
     supersede,
     timeline::Anchor,
 };
@@ -38,7 +38,7 @@ const RETRY_AFTER: TimeDelta = TimeDelta::seconds(2);
 /// carries out the rest of the step.
 ///
 /// ```text
-/// hear_…, delivered, tick        what happened
+/// hear_…, delivered, handed, tick  what happened
 /// next → land → landed → do → carried_out        until next has nothing more
 /// ask → land → landed → do → carried_out → answer
 /// ```
@@ -59,6 +59,8 @@ pub struct Controller {
     told: Told,
     /// When it last looked for something to do.
     looked: DateTime<Utc>,
+    /// Machines that may not have heard every pointer.
+    to_hand: BTreeSet<MachineName>,
     /// Plans whose gates' bounds were moved, and that have not landed since.
     moved_bounds: BTreeSet<PlanId>,
 }
@@ -86,6 +88,7 @@ impl Controller {
             inventory_changed: true,
             told,
             looked: now,
+            to_hand: BTreeSet::new(),
             moved_bounds: BTreeSet::new(),
         };
         controller.move_bounds(gap);
@@ -126,6 +129,7 @@ impl Controller {
             sighting.memory = Memory::Lost;
         }
         sighting.take_hello(now, hello);
+        self.to_hand.insert(sighting_of.clone());
         self.inventory_changed |= is_ahead;
         self.judging_due = true;
         let declaration = declared.filter(|_| !is_held && !is_ahead).cloned();
@@ -194,14 +198,32 @@ impl Controller {
         }
     }
 
+    /// A machine answered a pointer that it was handed, or did not (`None`): then it is handed it again at its next hello.
+    pub fn handed(
+        &mut self,
+        now: DateTime<Utc>,
+        machine: &MachineName,
+        id: &WordId,
+        reply: Option<WordReply>,
+    ) {
+        let Some(sighting) = self.state.sightings.get_mut(machine) else { return };
+        match reply {
+            None => drop(sighting.pointers.remove(id)),
+            Some(reply) => {
+                sighting.heard = Some(now);
+                sighting.pointers.insert(id.clone(), Handed::Answered(reply));
+            }
+        }
+    }
+
     /// Time has passed. To be called at least every few seconds.
     pub fn tick(&mut self) {
         self.ticked = true;
         self.judging_due = true;
     }
 
-    /// A person's request: what to land and do before the answer is given, and the answer.
-    pub fn ask(&self, asking: Asking<'_>, ask: Ask) -> Result<(Step, Answer), Refusal> {
+    /// A person's request: what to land and do before the answer is given, and the answer, or who has it.
+    pub fn ask(&self, asking: Asking<'_>, ask: Ask) -> Result<(Step, Reply), Refusal> {
         ask::ask(&self.state, asking, ask)
     }
 
@@ -239,7 +261,8 @@ impl Controller {
             .or_else(|| self.catch_up(now))
             .or_else(|| self.examine(now))
             .or_else(|| self.keep_clock(moment))
-            .or_else(|| self.deliver(now))?;
+            .or_else(|| self.deliver(now))
+            .or_else(|| hand_over::hand_over(&self.state, now, &mut self.to_hand))?;
         if !step.land.is_empty() {
             self.add_bookkeeping(&mut step, moment);
         }
@@ -284,6 +307,14 @@ impl Controller {
         for effect in &step.then {
             match effect {
                 Effect::Tell(_) => self.told.number = self.state.records.last_event(),
+                Effect::Hand(handing) => {
+                    let Handing { machine, id, .. } = &**handing;
+                    let sighting = self.state.sightings.entry(machine.clone()).or_default();
+                    let kept = self.state.records.pointers.values();
+                    let kept: BTreeSet<_> = kept.map(|kept| &kept.pointer.id).collect();
+                    sighting.pointers.retain(|id, _| kept.contains(id));
+                    sighting.pointers.insert(id.clone(), Handed::At(now));
+                }
                 Effect::Send(declaration) => {
                     let sighting =
                         self.state.sightings.entry(declaration.machine.clone()).or_default();
@@ -334,6 +365,7 @@ impl Controller {
                 self.inventory_changed = true;
                 self.judging_due = true;
             }
+            Record::Pointer(_) => self.to_hand.extend(self.state.records.machines.keys().cloned()),
             Record::Report(_) => self.judging_due = true,
             Record::Build(_)
             | Record::Verdict(_)
