@@ -26,7 +26,7 @@ use crate::{
 const EVERY: Duration = Duration::from_millis(100);
 
 /// How long machines that are heard have to answer; who does not is handed it again without anybody waiting.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+const ANSWER_MAX: Duration = Duration::from_secs(6);
 
 /// `controller promote`.
 pub(crate) async fn promote(
