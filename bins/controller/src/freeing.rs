@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn a_refusal_says_what_to_do_and_has_its_status() {
         let key: PublicKey =
-            "OAL6TJTFWNLALT5FSWSH5Y7BWF2QE7TBZHCDQTVO5Y7YKUEGMDPACEEM".parse().unwrap();
+            "OCFIRY65OQE7DFP5KLNS2PF2LVZMUZYJX4OZIEQ36N2IQANUB5XVYOCS".parse().unwrap();
         let machine = "box-1".parse().unwrap();
         for (because, status, says) in [
-            (RefusedBecause::NotTrusted, 3, "operators = [\"OAL6"),
+            (RefusedBecause::NotTrusted, 3, "operators = [\"OCFI"),
             (RefusedBecause::NotYet, 3, "compare the clock"),
             (RefusedBecause::Older, 3, "newer word"),
             (RefusedBecause::NotKept, 1, "takes writes"),

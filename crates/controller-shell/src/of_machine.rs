@@ -104,3 +104,79 @@ fn silent(machine: &MachineName, error: &NoAnswer) -> Refusal {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bus::{Bytes, InProcessBus, Requests};
+    use wire::{BookAsked, BookState};
+
+    use super::*;
+
+    fn name() -> MachineName {
+        "box-1".parse().unwrap()
+    }
+
+    async fn asked(bus: &InProcessBus) -> Answer {
+        let book = Question::Book(BookAsked { module: None });
+        ask(bus, DateTime::UNIX_EPOCH, &name(), book).await
+    }
+
+    async fn serve(bus: &InProcessBus) -> Requests {
+        bus.serve(&subject::book(&name()).parse().unwrap()).await.unwrap()
+    }
+
+    /// Answers one request with these bytes.
+    async fn answers(bus: &InProcessBus, bytes: Vec<u8>) -> Answer {
+        let mut served = serve(bus).await;
+        let answering = tokio::spawn(async move {
+            let request = served.next().await.unwrap();
+            request.responder.respond(Bytes::from(bytes)).unwrap();
+        });
+        let answer = asked(bus).await;
+        answering.await.unwrap();
+        answer
+    }
+
+    fn status(machine: &str) -> Vec<u8> {
+        let status = BookStatus {
+            machine: machine.parse().unwrap(),
+            clock: DateTime::UNIX_EPOCH,
+            book: BookState::Unusable { why: "damaged".into() },
+        };
+        Envelope::new("1".into(), machine.into(), DateTime::UNIX_EPOCH, status).encode().unwrap()
+    }
+
+    fn refusal(answer: Answer) -> Refusal {
+        let Answer::Refused(refusal) = answer else { panic!("no refusal: {answer:?}") };
+        assert_eq!(refusal.kind, RefusalKind::Silent);
+        refusal
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_answers_for_itself_alone() {
+        let bus = InProcessBus::new();
+        let answer = answers(&bus, status("box-1")).await;
+        assert!(matches!(answer, Answer::Book(status) if status.machine == name()));
+        let other = refusal(answers(&bus, status("box-2")).await);
+        assert!(other.why.contains("says that it is box-2"), "{other}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_answer_is_said_to_and_nobody_waits_for_ever() {
+        let bus = InProcessBus::new();
+        let nobody = refusal(asked(&bus).await);
+        assert!(nobody.why.contains("nobody there serves this"), "{nobody}");
+        let _silent = serve(&bus).await;
+        let late = refusal(asked(&bus).await);
+        assert!(late.why.contains("within 5 s, and may have done"), "{late}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_answer_is_not_taken_for_one() {
+        let bus = InProcessBus::new();
+        for bytes in [&b""[..], b"{}", b"\xff\xfe", b"[1,2"] {
+            let noise = refusal(answers(&bus, bytes.to_vec()).await);
+            assert!(noise.why.contains("cannot be read"), "{noise}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use wire::{
     BookState, Freed, HeldInstance, HeldMode, Lifted, ModuleOutcome, OnDisk, WordReply,
     api::{InstanceView, MachineState, PointedView, PointerView},
+    retry_command,
     signed::PointerKind,
 };
 
@@ -85,7 +86,19 @@ pub(crate) fn instances(instances: &[InstanceView], paint: Paint) -> String {
             Cell::plain(why.map_or_else(String::new, one_line)),
         ]);
     }
-    table.render(paint, "no instances are declared")
+    let mut text = table.render(paint, "no instances are declared");
+    let held = instances.iter().flat_map(|it| it.held.iter().flatten().map(move |held| (it, held)));
+    let mut frees: Vec<_> = held
+        .map(|(it, held)| {
+            retry_command(it.machine.as_str(), held.instance.as_str(), held.build.as_str())
+        })
+        .collect();
+    frees.dedup();
+    if !frees.is_empty() {
+        text.push_str("\n\nto free:");
+    }
+    frees.iter().for_each(|command| text.push_str(&format!("\n  {}", harmless(command))));
+    text
 }
 
 fn named(commit: Option<&names::Commit>, build: &names::BuildId) -> String {

@@ -59,7 +59,7 @@ fn what_a_book_holds_is_shown_with_the_command_that_frees_it() -> Outcome {
 
     let instances = stand.place.ask(&["instances"])?;
     instances.done()?;
-    for part in ["box-1", "blog/blog-1", "v1", "refused", "record of"] {
+    for part in ["box-1", "blog/blog-1", "v1", "refused", "record of", &frees] {
         assert!(instances.stdout.contains(part), "{part}: {instances:?}");
     }
     let listed = stand.place.json(&["instances", "list", "--module", "blog"])?;

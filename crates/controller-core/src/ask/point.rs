@@ -19,6 +19,12 @@ pub(super) fn point(state: &State, asking: Asking<'_>, signed: Signed) -> Decide
         let why = format!("there is no module `{}`", pointer.module);
         return Err(unknown(why, "see `controller modules`"));
     }
+    let account = state.records.modules.get(&pointer.module).map(|module| &module.account);
+    if account.is_some_and(|account| *account != pointer.account) {
+        let (module, account) = (&pointer.module, &pointer.account);
+        let why = format!("account {account} has no module `{module}`");
+        return Err(unknown(why, "sign it for the account that the module is of"));
+    }
     let build = state.records.builds.get(&pointer.build);
     if build.is_none_or(|build| *build.module() != pointer.module) {
         let why = format!("there is no build {} of {}", pointer.build, pointer.module);
