@@ -8,13 +8,15 @@ use std::{
     os::unix::fs::PermissionsExt,
 };
 
+use chrono::TimeDelta;
 use wire::{
     HeldBy, OnDisk,
-    signed::{PointerKind, TrustedKeys},
+    api::{Answer, Ask, RefusalKind},
+    signed::{Pointer, PointerKind, Signed, TrustedKeys, issue_pointer},
 };
 
 use crate::fleet::{Outcome, eventually};
-use stand::Stand;
+use stand::{Stand, now};
 
 /// One machine, whose book holds `blog-1` against the build that it is declared.
 fn held() -> Outcome<Stand> {
@@ -268,4 +270,43 @@ fn a_rollback_names_the_registered_build_and_says_what_each_machine_says() -> Ou
         .ask(&["rollback", "blog", "v9", "--key", &key])?
         .failed(1, &["no build `blog@v9`"])?;
     stand.place.ask(&["promote", "shop", "v1", "--key", &key])?.failed(1, &["no module `shop`"])
+}
+
+#[test]
+fn a_pointer_that_no_machine_could_take_is_not_kept() -> Outcome {
+    let stand = Stand::new(&["box-1"])?;
+    let key = keys::load(&stand.seed_file())?;
+    let at = now();
+    let pointer = |minutes: i64| Pointer {
+        id: "01BX5ZZKBKACTAV9WEVGEMMVRZ".parse().unwrap_or_else(|_| unreachable!()),
+        account: Default::default(),
+        module: "blog".parse().unwrap_or_else(|_| unreachable!()),
+        channel: Default::default(),
+        build: stand.build.clone(),
+        promoted_at: at + TimeDelta::minutes(minutes),
+        kind: PointerKind::Promote,
+    };
+    let refused = |signed: Signed| match stand.ask(Ask::Point { pointer: signed })? {
+        Answer::Refused(refusal) => Ok::<_, Box<dyn std::error::Error>>(refusal),
+        other => Err(format!("it was kept: {other:?}").into()),
+    };
+    let first = issue_pointer(&pointer(0), &key)?;
+    let mut changed = first.clone();
+    changed.payload = changed.payload.replace("promote", "rollback");
+    assert_eq!(refused(changed)?.kind, RefusalKind::Usage, "it is not what was signed");
+    let ahead = issue_pointer(&pointer(60), &key)?;
+    assert_eq!(refused(ahead)?.kind, RefusalKind::Usage, "it is from the future");
+    let other = Pointer { account: "other".parse()?, ..pointer(0) };
+    assert!(refused(issue_pointer(&other, &key)?)?.why.contains("account other"));
+    let nothing = Pointer { build: "01BX5ZZKBKACTAV9WEVGEMMVRZ".parse()?, ..pointer(0) };
+    assert!(refused(issue_pointer(&nothing, &key)?)?.why.contains("there is no build"));
+
+    for _ in 0..2 {
+        let kept = stand.ask(Ask::Point { pointer: first.clone() })?;
+        assert!(matches!(kept, Answer::Pointed(_)), "the same can be brought again: {kept:?}");
+    }
+    let older = refused(issue_pointer(&pointer(-1), &key)?)?;
+    assert_eq!(older.kind, RefusalKind::Rule);
+    assert!(older.why.contains("has a newer pointer"), "{older}");
+    Ok(())
 }

@@ -113,7 +113,7 @@ impl Stand {
         Ok(self.handle.lock().map_err(|_| "poisoned")?.clone().ok_or("no controller")?)
     }
 
-    fn ask(&self, ask: Ask) -> Outcome<Answer> {
+    pub(crate) fn ask(&self, ask: Ask) -> Outcome<Answer> {
         Ok(self.runtime.block_on(self.handle()?.ask("the stand", ask))?)
     }
 
@@ -216,7 +216,7 @@ struct Said {
 }
 
 /// The time of day.
-pub(super) fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     SystemTime::now().into()
 }
 
