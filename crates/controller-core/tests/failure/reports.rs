@@ -143,6 +143,20 @@ fn what_a_book_holds_waits_for_a_person_with_the_two_commands_that_free_it() -> 
 }
 
 #[test]
+fn two_rules_of_one_build_are_freed_by_one_command() -> Result<(), NotAsked> {
+    let [record, held_down] = ["record", "held down"].map(|rule| HeldBack {
+        instance: "blog-1".to_owned(),
+        build: "B2".to_owned(),
+        rule: rule.to_owned(),
+    });
+    let both = Refusal::Held { instances: vec![record, held_down] };
+    let (mut world, machines) = reporting([("a", Some(Reported::Refused(both)))]);
+    world.handle(vec![failed("blog", &machines)])?;
+    assert_eq!(world.conditions()[0].resolve.len(), 2, "{:?}", world.conditions()[0].resolve);
+    Ok(())
+}
+
+#[test]
 fn when_the_previous_build_fails_too_it_stops_and_is_urgent() -> Result<(), NotAsked> {
     let (mut world, machines) = reporting([("a", Some(held("blog-1"))), ("b", Some(fails()))]);
     let handling = world.handle(vec![failed("blog", &machines)])?;

@@ -61,8 +61,11 @@ fn freed_it_goes_on_by_itself_and_is_told_as_put_back() {
     let newest = |fleet: &Fleet| fleet.sent.iter().map(|it| it.number).max();
     let declared = newest(&fleet);
     fleet.restart();
+    let moved = |fleet: &Fleet| fleet.told.iter().filter(|(kind, _)| kind == "plan-moved").count();
+    let before = moved(&fleet);
     fleet.machine("box-1").is_freed();
     fleet.run(10);
+    assert_eq!(moved(&fleet), before, "the plan has ended and stays so");
     assert_eq!(fleet.runs("box-1").as_deref(), Some("a"));
     assert_eq!(newest(&fleet), declared, "it held that declaration all the time");
     assert!(matches!(word(&fleet, &bad), Some(RollbackWord::PutBack { .. })));
@@ -106,6 +109,20 @@ fn a_newer_plan_of_the_module_has_the_last_word() {
     assert!(matches!(word(&fleet, &bad), Some(RollbackWord::NotPutBack { .. })));
     assert!(fleet.told_of(&plan).1.contains("was not put back"));
     assert_eq!(fleet.conditions(), Vec::<String>::new());
+}
+
+#[test]
+fn also_one_that_was_stopped_and_put_the_same_build_back() {
+    let (mut fleet, _, bad) = held_down();
+    fleet.register("c");
+    let newer = fleet.release("blog@c");
+    fleet.run_until("it is sent", |fleet| !fleet.plan(&newer).sent.is_empty());
+    fleet.ask(Ask::Stop { plan: newer }).unwrap();
+    fleet.run(5);
+    fleet.machine("box-1").is_freed();
+    fleet.run(10);
+    assert_eq!(fleet.runs("box-1").as_deref(), Some("a"));
+    assert!(matches!(word(&fleet, &bad), Some(RollbackWord::NotPutBack { .. })));
 }
 
 #[test]
