@@ -257,3 +257,87 @@ fn outcome(before: &InstanceView, now: &InstanceView) -> Option<Result<(), Failu
         ModuleOutcome::Unable { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use inventory::DeclarationNumber;
+    use wire::api::{MachineState, ReportPlace, RunView};
+
+    use super::*;
+
+    fn instance(revision: u64, outcome: ModuleOutcome, state: ResourceState) -> InstanceView {
+        let build: BuildId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        InstanceView {
+            machine: "box-1".parse().unwrap(),
+            heard: MachineState::Heard,
+            module: "blog".parse().unwrap(),
+            instance: "blog-1".parse().unwrap(),
+            build: build.clone(),
+            commit: None,
+            runs: Some(RunView { build, commit: None, state, why: None }),
+            outcome: Some(outcome),
+            report: Some(ReportPlace { declaration: DeclarationNumber(3), revision }),
+            held: None,
+        }
+    }
+
+    #[test]
+    fn what_was_reported_before_says_nothing_of_what_became_of_it() {
+        let refused = || ModuleOutcome::Refused { rule: "held".into() };
+        let before = instance(7, refused(), ResourceState::Failed);
+        let became = |revision, outcome, state| {
+            outcome_of(&before, revision, outcome, state).map(|it| it.is_ok())
+        };
+        assert_eq!(became(7, refused(), ResourceState::Failed), None, "the same report");
+        assert_eq!(became(8, refused(), ResourceState::Failed), Some(false));
+        assert_eq!(became(8, ModuleOutcome::Applied, ResourceState::Starting), None);
+        assert_eq!(became(8, ModuleOutcome::Applied, ResourceState::Healthy), Some(true));
+        let unable =
+            ModuleOutcome::Unable { because: wire::UnableBecause::Disk, why: "no room".into() };
+        assert_eq!(became(8, unable, ResourceState::Stopped), None, "it goes on trying");
+    }
+
+    fn outcome_of(
+        before: &InstanceView,
+        revision: u64,
+        said: ModuleOutcome,
+        state: ResourceState,
+    ) -> Option<Result<(), Failure>> {
+        outcome(before, &instance(revision, said, state))
+    }
+
+    #[test]
+    fn of_several_the_held_one_is_meant_and_none_is_guessed() {
+        let on = |machine: &str, held: Option<usize>| {
+            let view = instance(1, ModuleOutcome::Applied, ResourceState::Healthy);
+            let one = HeldInstance {
+                instance: view.instance.clone(),
+                account: Default::default(),
+                module: view.module.clone(),
+                build: view.build.clone(),
+                rule: wire::HeldBy::Record,
+                since: None,
+                mode: None,
+                reason: None,
+                generation: None,
+                book: "65a6b958f8fc0329e3503992f3e40e10".parse().unwrap(),
+            };
+            let held = held.map(|number| vec![one; number]);
+            InstanceView { machine: machine.parse().unwrap(), held, ..view }
+        };
+        let name = "blog-1".parse().unwrap();
+        let chosen = |all: &[InstanceView]| {
+            choose(all.to_vec(), &name).map(|it| it.machine.to_string()).map_err(|it| it.kind)
+        };
+        let (free, held) = (on("box-1", Some(0)), on("box-2", Some(1)));
+        assert_eq!(chosen(&[free.clone(), held.clone()]), Ok("box-2".to_owned()));
+        assert_eq!(
+            chosen(core::slice::from_ref(&free)),
+            Ok("box-1".to_owned()),
+            "its book is asked"
+        );
+        assert_eq!(chosen(&[free.clone(), on("box-3", Some(0))]), Err(FailureKind::Failed));
+        assert_eq!(chosen(&[held, on("box-3", None)]), Err(FailureKind::Usage), "who knows");
+        assert_eq!(chosen(&[]), Err(FailureKind::Failed));
+    }
+}
