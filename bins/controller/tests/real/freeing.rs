@@ -11,7 +11,7 @@ use std::{
 use chrono::TimeDelta;
 use wire::{
     HeldBy, OnDisk,
-    api::{Answer, Ask, RefusalKind},
+    api::{Answer, Ask, Refusal, RefusalKind},
     signed::{Pointer, PointerKind, Signed, TrustedKeys, issue_pointer},
 };
 
@@ -286,9 +286,10 @@ fn a_pointer_that_no_machine_could_take_is_not_kept() -> Outcome {
         promoted_at: at + TimeDelta::minutes(minutes),
         kind: PointerKind::Promote,
     };
-    let refused = |signed: Signed| match stand.ask(Ask::Point { pointer: signed })? {
-        Answer::Refused(refusal) => Ok::<_, Box<dyn std::error::Error>>(refusal),
-        other => Err(format!("it was kept: {other:?}").into()),
+    let refused = |signed: Signed| -> Outcome<Refusal> {
+        let answer = stand.ask(Ask::Point { pointer: signed })?;
+        let Answer::Refused(refusal) = answer else { return Err(format!("{answer:?}").into()) };
+        Ok(refusal)
     };
     let first = issue_pointer(&pointer(0), &key)?;
     let mut changed = first.clone();
