@@ -18,7 +18,7 @@ use terminal::{
     output::Output,
 };
 use tokio::sync::{oneshot, watch};
-use wire::Statement;
+use wire::{Statement, signed::TrustedKeys};
 
 use self::{ending::Ending, journal::Journal, keeping::Keeping, witness::Witness};
 use crate::{
@@ -40,6 +40,8 @@ struct Engine {
     bus: SocketBus,
     log: Log,
     at_stop: AtStop,
+    /// Whose signed words count here.
+    trusted: TrustedKeys,
     statement_every: Duration,
     /// The newest statement.
     stated: watch::Sender<Option<Statement>>,
@@ -118,6 +120,7 @@ async fn begin(run: &Run, everywhere: &Everywhere, image: Image, log: &Log) -> R
         host,
         log: log.clone(),
         at_stop: run.at_stop.unwrap_or(config.at_stop),
+        trusted: config.trust,
         statement_every: run.statement_every.as_duration(),
         stated: watch::Sender::new(None),
         storeless: watch::Sender::new(None),
@@ -239,6 +242,7 @@ impl Engine {
             .map_err(|error| Failure::because("no randomness can be drawn", &error))?;
         Ok(agent_shell::Config {
             statement_every: self.statement_every,
+            trusted: self.trusted.clone(),
             log: self.log.clone(),
             stated: self.stated.clone(),
             ..agent_shell::Config::new(self.machine.clone(), VERSION.to_owned(), incarnation)

@@ -7,7 +7,8 @@ use failure_book::Change;
 use inventory::{Artifact, Check, DeclaredModule, Limits, Listen, Stop};
 use names::{BuildId, ExecutionId, InstanceName, ModuleName, ResourceName};
 use wire::route::Table;
-use wire::{DeclareReply, Hello, Report, Statement};
+use wire::signed::Pointer;
+use wire::{BookStatus, DeclareReply, Hello, Report, Statement, WordReply};
 
 use crate::draws::{AskId, CheckId, RunId, VerificationId};
 use crate::errands::{Serves, Ticket};
@@ -37,7 +38,7 @@ pub struct Landing {
 /// What is landed, with what follows from it.
 #[derive(Debug)]
 pub(crate) enum What {
-    Kept(Kept, Then),
+    Kept(Box<Kept>, Then),
     Book(Change, Ticket),
 }
 
@@ -48,6 +49,10 @@ pub(crate) enum Then {
     Begin,
     /// A declaration is taken, and answered if somebody asked.
     Take { ask: Option<AskId> },
+    /// A word is kept: a pointer of which the book is told then, or a key that takes the place of another.
+    Word { ask: AskId, pointer: Option<Box<Pointer>> },
+    /// A grant is known as used.
+    Spent,
     /// Something else is kept of what serves an instance.
     Serves { place: Place, serves: Serves },
 }
@@ -80,6 +85,20 @@ pub enum Action {
         ask: AskId,
         /// The answer.
         reply: DeclareReply,
+    },
+    /// Answer a signed word.
+    AnswerWord {
+        /// Which question.
+        ask: AskId,
+        /// The answer.
+        reply: WordReply,
+    },
+    /// Answer what the failure book holds.
+    AnswerBook {
+        /// Which question.
+        ask: AskId,
+        /// The answer.
+        status: Box<BookStatus>,
     },
     /// Bring a build onto the disk. At most one install of a build is asked for at a time.
     Install {

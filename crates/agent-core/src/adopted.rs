@@ -107,7 +107,8 @@ fn goes_on(
     let good = served::good(turn.served, place);
     let newest = |may: &dyn Fn(&Placement) -> bool| {
         found.iter().rposition(|one| {
-            let is_held = turn.book.against_return(place, &one.placement, turn.served).is_some();
+            let is_held =
+                turn.book.against_return(place, &one.placement, turn.served, turn.floors).is_some();
             may(&one.placement) && (!is_readable || !is_held)
         })
     };
@@ -129,7 +130,7 @@ fn unblocked(place: &Place, found: &[Execution], turn: &Turn<'_>) -> Option<usiz
     let has_served = served::good(turn.served, place).is_some();
     found.iter().rposition(|one| {
         let is_blocked = turn.book.against_trying(place, &one.placement).is_some()
-            || turn.book.against_return(place, &one.placement, turn.served).is_some();
+            || turn.book.against_return(place, &one.placement, turn.served, turn.floors).is_some();
         !has_served && !is_blocked
     })
 }

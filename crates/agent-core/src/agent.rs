@@ -1,6 +1,9 @@
 //! The agent as a whole: events in, decisions out.
 
 mod landing;
+#[cfg(test)]
+mod pre_retry;
+mod wording;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use failure_book::Book;
 use inventory::{Declaration, DeclaredModule};
 use names::{MachineName, ModuleName};
+use wire::signed::TrustedKeys;
 use wire::{
-    BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration, Statement,
+    BookStatus, BootId, BuildsKept, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration,
+    Statement,
 };
 
 use crate::action::{Action, Decision, Landing, Then, What};
@@ -19,6 +24,7 @@ use crate::errands::Errand;
 use crate::event::{Ending, Event};
 use crate::execution::Heard;
 use crate::failures::FoundBook;
+use crate::held;
 use crate::hello::Greeting;
 use crate::instance::{Instance, Past};
 use crate::kept::Kept;
@@ -43,6 +49,8 @@ pub struct Config {
     pub agent: String,
     /// How often it states how everything stands when nothing changes.
     pub statement_every: Duration,
+    /// Whose signed words count here, as the machine's own file says.
+    pub trusted: TrustedKeys,
     /// How often it says hello.
     pub hello_every: Duration,
 }
@@ -89,7 +97,8 @@ impl Agent {
         now: Now,
     ) -> (Self, Decision) {
         let served = kept.as_ref().map(|kept| kept.served.clone()).unwrap_or_default();
-        let mut ledger = Ledger::new(incarnation, config.statement_every, book, served);
+        let floors = kept.as_ref().map(|kept| kept.floors.clone()).unwrap_or_default();
+        let mut ledger = Ledger::new(incarnation, config.statement_every, book, served, floors);
         let found = adopted::declared(&adopted);
         let seen = adopted::newest_seen(&adopted);
         let mut turn = ledger.turn(now);
@@ -127,10 +136,14 @@ impl Agent {
     }
 
     /// Takes an event in.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "an arm for each event, and nothing is decided in them"
+    )]
     pub fn handle(&mut self, event: Event, now: Now) -> Decision {
         let mut turn = self.ledger.turn(now);
         let instances = &mut self.instances;
-        let (mut offered, mut word) = (None, None);
+        let (mut offered, mut word, mut worded) = (None, None, None);
         match event {
             Event::Tick => {}
             Event::Declared { ask, declaration } => offered = Some((Some(ask), *declaration)),
@@ -159,14 +172,19 @@ impl Agent {
             }
             Event::NotStarted { run, obstacle } => {
                 hear(run, Heard::NotStarted(obstacle), instances, &mut turn);
-                turn.homes.remove(&run);
             }
             Event::Checked { run, check, outcome } => {
                 hear(run, Heard::Checked(check, outcome), instances, &mut turn);
             }
             Event::Exited { run, how, last_lines } => {
                 hear(run, Heard::Exited(how, last_lines), instances, &mut turn);
-                turn.homes.remove(&run);
+            }
+            Event::Worded { ask, word } => worded = Some((ask, *word)),
+            Event::BookAsked { ask, asked } => {
+                let book = held::state(turn.book, instances, asked.module.as_ref());
+                let machine = self.config.machine.clone();
+                let status = Box::new(BookStatus { machine, clock: now.wall, book });
+                turn.actions.push(Action::AnswerBook { ask, status });
             }
             Event::Routed(outcome) => turn.routing.answered(outcome, now, turn.draws),
             Event::RoutesLost => turn.routing.lost(now),
@@ -191,6 +209,9 @@ impl Agent {
         let mut actions = turn.actions;
         actions.extend(word.and_then(|word| self.collect(word)));
         let land = offered.and_then(|(ask, offered)| self.weigh(ask, offered, &mut actions, now));
+        let land = land.or_else(|| {
+            worded.and_then(|(ask, word)| self.hear_word(ask, &word, &mut actions, now))
+        });
         match land {
             // What is due is done when that has landed.
             Some(_) => Decision { actions, land },
@@ -257,15 +278,19 @@ impl Agent {
                 let served = self.ledger.served.clone();
                 let kept = match &self.kept {
                     Some(kept) => {
-                        Kept::taking(offered, kept.wanted(), served, kept.engines, now.wall)
+                        Kept::taking(offered, kept.wanted(), served, Some(kept), now.wall)
                     }
                     None => {
                         let served = self.served_as_found();
-                        Kept::taking(offered, self.found.iter(), served, 1, now.wall)
+                        Kept::taking(offered, self.found.iter(), served, None, now.wall)
                     }
                 };
                 match kept.shared_name() {
-                    None => return Some(Landing { what: What::Kept(kept, Then::Take { ask }) }),
+                    None => {
+                        return Some(Landing {
+                            what: What::Kept(Box::new(kept), Then::Take { ask }),
+                        });
+                    }
                     Some(refused) => DeclareReply::Refused(refused),
                 }
             }
@@ -300,6 +325,7 @@ impl Agent {
     /// What was kept is what should run from now on. `past` is that of the instances that are new by it.
     fn take(&mut self, kept: Kept, past: Past, actions: &mut Vec<Action>, now: Now) {
         self.ledger.served = kept.served.clone();
+        self.ledger.floors = kept.floors.clone();
         self.ledger.routing.begin();
         let mut turn = self.ledger.turn(now);
         let mut wanted = kept.placements();
@@ -323,7 +349,7 @@ impl Agent {
         if let Some(kept) = &self.kept
             && self.life == Life::Serving
         {
-            let outcomes = report::outcomes(kept, &self.instances);
+            let outcomes = report::outcomes(kept, turn.book, &self.instances);
             self.reporting.note(&self.config.machine, kept, outcomes, &turn);
         }
         let rows = statement::rows(&self.instances);
@@ -357,6 +383,10 @@ impl Agent {
 /// Hands what became of a run to the instance whose run it is; of a run that nobody knows nothing is made.
 fn hear(run: RunId, what: Heard, instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     let Some((place, resource)) = turn.homes.get(&run).cloned() else { return };
+    if matches!(what, Heard::NotStarted(_) | Heard::Exited(..)) {
+        // It is the last that is heard of it.
+        turn.homes.remove(&run);
+    }
     if let Some(instance) = instances.get_mut(&place) {
         instance.heard(&resource, run, what, turn);
     }

@@ -9,6 +9,9 @@ use failure_book::{
 
 use names::BuildId;
 
+use wire::signed::{RetryGrant, Verified};
+
+use crate::applying::{Applied, Applying, WordStep, WordTicket};
 use crate::failures::FoundBook;
 use crate::placement::{Place, Placement};
 use crate::time::Now;
@@ -28,6 +31,10 @@ pub(crate) enum Errand {
     End { place: Place, host: Host, id: ExecutionId },
     /// Something else is to be kept of what serves the instance.
     Keep { place: Place, serves: Serves },
+    /// A signed word is applied.
+    Apply(Applying),
+    /// A grant is to be known as used.
+    Spend(Box<Verified<RetryGrant>>),
     /// What the book owes is tried again.
     Save,
 }
@@ -67,6 +74,10 @@ pub(crate) enum Progress {
     Land(Change, Ticket),
     /// This is to be kept of what serves an instance.
     Keep(Place, Serves),
+    /// A signed word was applied.
+    Applied(Applied),
+    /// This grant is to be kept as used.
+    Spend(Box<Verified<RetryGrant>>),
 }
 
 /// What the landing of a change of the book is the answer to.
@@ -76,7 +87,16 @@ pub(crate) enum Ticket {
     Record(Place, Then<Recorded>),
     Cleared(Then<Cleared>),
     End(Place, Then<()>),
+    Word(WordTicket),
     Quiet(Then<()>),
+}
+
+/// Whom the end of a landing is to be told.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Nobody,
+    Instance(Place, Told),
+    Word(Applied),
 }
 
 impl Serves {
@@ -103,6 +123,10 @@ impl Errands {
         let errand = self.0.pop_front()?;
         Some(match (found, errand) {
             (_, Errand::Keep { place, serves }) => Progress::Keep(place, serves),
+            (_, Errand::Spend(granted)) => Progress::Spend(granted),
+            (FoundBook::Unreadable { why }, Errand::Apply(word)) => {
+                Progress::Applied(word.without_book(why))
+            }
             (FoundBook::Open(book), errand) => of_book(book, errand, now),
             // Nothing is begun under a book that cannot be read, so there is nothing to write of it either.
             (FoundBook::Unreadable { .. }, Errand::Begin { place, .. }) => {
@@ -142,6 +166,11 @@ fn of_book(book: &mut Book, errand: Errand, now: Now) -> Progress {
             Step::Land(change, then) => Progress::Land(change, Ticket::End(place, then)),
         },
         Errand::Keep { place, serves } => Progress::Keep(place, serves),
+        Errand::Spend(granted) => Progress::Spend(granted),
+        Errand::Apply(word) => match word.to(book) {
+            WordStep::Applied(applied) => Progress::Applied(applied),
+            WordStep::Land(change, ticket) => Progress::Land(change, Ticket::Word(ticket)),
+        },
         Errand::Save => quiet(book.save_if_dirty()),
     }
 }
@@ -162,23 +191,24 @@ fn begun(answer: Answer<Begun>) -> Told {
 
 impl Ticket {
     /// Ends what was landed, and says whom that is to be told. Whatever did not land is owed, and memory has it.
-    pub(crate) fn landed(self, book: &mut Book, how: Landing) -> Option<(Place, Told)> {
+    pub(crate) fn landed(self, book: &mut Book, how: Landing) -> Ended {
         match self {
-            Self::Begin(place, then) => Some((place, begun(book.landed(then, how)))),
+            Self::Begin(place, then) => Ended::Instance(place, begun(book.landed(then, how))),
             Self::Record(place, then) => {
-                Some((place, Told::Recorded(book.landed(then, how).value)))
+                Ended::Instance(place, Told::Recorded(book.landed(then, how).value))
             }
+            Self::Word(ticket) => Ended::Word(ticket.landed(book, how)),
             Self::End(place, then) => {
                 let Answer { value: (), error: _ } = book.landed(then, how);
-                Some((place, Told::Ended))
+                Ended::Instance(place, Told::Ended)
             }
             Self::Cleared(then) => {
                 let Answer { .. } = book.landed(then, how);
-                None
+                Ended::Nobody
             }
             Self::Quiet(then) => {
                 let Answer { .. } = book.landed(then, how);
-                None
+                Ended::Nobody
             }
         }
     }

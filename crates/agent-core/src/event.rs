@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use inventory::Declaration;
 use names::{BuildId, ModuleName};
-use wire::{HelloReply, ModuleOutcome, ProcessIdentity, ReportReply, Trouble, UnableBecause};
+use wire::{
+    BookAsked, HelloReply, ModuleOutcome, ProcessIdentity, ReportReply, Trouble, UnableBecause,
+    Word,
+};
 
 use crate::draws::{AskId, CheckId, RunId, VerificationId};
 
@@ -78,6 +81,20 @@ pub enum Event {
         how: String,
         /// The last lines that it wrote.
         last_lines: Vec<String>,
+    },
+    /// A signed word came, and whoever handed it over waits for an answer.
+    Worded {
+        /// Which question to answer.
+        ask: AskId,
+        /// What came.
+        word: Box<Word>,
+    },
+    /// Somebody asks what the failure book holds.
+    BookAsked {
+        /// Which question to answer.
+        ask: AskId,
+        /// Of what.
+        asked: BookAsked,
     },
     /// What became of a table of addresses: of each that is not as it says, why; or why none of it is in effect.
     Routed(Result<BTreeMap<SocketAddr, String>, String>),

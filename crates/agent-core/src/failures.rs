@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use failure_book::{App, Book, Build, Host};
+use chrono::{DateTime, Utc};
+use failure_book::{App, Book, Build, Host, Record};
 use inventory::{DeclaredModule, Swap};
 use names::{BuildId, InstanceName, ModuleName};
+use wire::signed::Floors;
 
 use crate::placement::{Place, Placement};
 use crate::served::{self, Served};
@@ -89,7 +91,7 @@ impl FoundBook {
         }
     }
 
-    /// Whether a retry freed the instance from the record of this build: then it is the canary.
+    /// Whether a retry freed the instance from the record of this build.
     pub(crate) fn is_retried(&self, place: &Place, to: &Placement) -> bool {
         let (Some(book), Some(build), Some(host)) =
             (self.open(), build(&to.module, &place.0), host(&place.1))
@@ -119,6 +121,7 @@ impl FoundBook {
         place: &Place,
         to: &Placement,
         served: &Served,
+        floors: &Floors,
     ) -> Option<Rule> {
         let book = match self {
             Self::Open(book) => book,
@@ -132,11 +135,24 @@ impl FoundBook {
         let (build, host) = (build(&to.module, &place.0)?, host(&place.1)?);
         let app: App = build.app();
         let holds = |by: &Build| *by != build && !is_over(served, place, by);
-        if let Some(by) = holding(book, &app, &host).find(holds) {
+        let pointed = floors.stamp_of(&to.module.account, &place.0, &to.module.build);
+        let down =
+            book.for_app(&app).filter(|one| one.holds_down(&host) && !is_lifted(one, pointed));
+        if let Some(by) = down.map(|record| record.build.clone()).find(holds) {
             return Some(Rule::HeldDown { by: by.name().to_owned() });
         }
         let by = marked(book, &app, &host).filter(holds)?;
         Some(Rule::Marker { by: by.name().to_owned() })
+    }
+
+    /// Whether a build of this module, whichever, has left a marker on an instance.
+    pub(crate) fn is_marked(&self, place: &Place, to: &Placement) -> bool {
+        let (Some(book), Some(build), Some(host)) =
+            (self.open(), build(&to.module, &place.0), host(&place.1))
+        else {
+            return false;
+        };
+        marked(book, &build.app(), &host).is_some()
     }
 
     /// The builds other than this one that hold an instance, by their records or by its marker.
@@ -150,6 +166,12 @@ impl FoundBook {
         let all = holding(book, &app, &host).chain(marked(book, &app, &host));
         all.filter(|by| *by != build).filter_map(|by| by.name().parse().ok()).collect()
     }
+}
+
+/// Whether an operator's word of then, which names another build, lets an instance go back although this record holds it
+/// down: it was said when the failure was known.
+pub(crate) fn is_lifted(record: &Record, pointed: Option<DateTime<Utc>>) -> bool {
+    pointed.is_some() && pointed > record.promoted_at.max(record.at)
 }
 
 /// The builds of an app whose records hold a host down.

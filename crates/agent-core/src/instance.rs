@@ -22,6 +22,7 @@ use crate::draws::RunId;
 use crate::errands::{Errand, Serves};
 use crate::execution::{Execution, Heard};
 use crate::placement::{Place, Placement};
+use crate::routing::Routing;
 use crate::served;
 use crate::trial::Trial;
 use crate::turn::Turn;
@@ -151,6 +152,24 @@ impl Instance {
         self.leaving.is_empty() && matches!(self.stage, Stage::Settled | Stage::Waiting(_))
     }
 
+    /// What it is on its way to; where nothing serves, what it should run.
+    pub(crate) fn bound_for(&self) -> Option<&Placement> {
+        match self.stage {
+            Stage::Settled | Stage::Waiting(_) | Stage::Ended if self.serving.is_some() => None,
+            Stage::Settled
+            | Stage::Waiting(_)
+            | Stage::Ended
+            | Stage::Found
+            | Stage::Installing { .. }
+            | Stage::Verifying { .. }
+            | Stage::Queued { .. }
+            | Stage::Announcing { .. }
+            | Stage::Clearing { .. }
+            | Stage::Trying(_)
+            | Stage::Concluding { .. } => self.wanted.as_ref(),
+        }
+    }
+
     /// Whether something is on its way to serve where nothing does.
     pub(crate) fn is_coming(&self) -> bool {
         if let Some(serving) = &self.serving {
@@ -186,11 +205,14 @@ impl Instance {
         self.wanted.is_none() && self.executions().next().is_none() && !self.is_in_the_middle()
     }
 
-    /// The build that it is on its way to try.
-    pub(crate) fn candidate(&self) -> Option<(&Placement, Readiness)> {
+    /// How near it is to trying a build, if it is on its way to that. Before it is known whether it could be reached at its
+    /// addresses it is not begun.
+    pub(crate) fn candidate(&self, routing: &Routing) -> Option<Readiness> {
         let (to, readiness) = match &self.stage {
             Stage::Installing { to } | Stage::Verifying { to, .. } => (to, Readiness::OnItsWay),
-            Stage::Queued { to, .. } if self.leaving.is_empty() => (to, Readiness::Ready),
+            Stage::Queued { to, .. } if self.leaving.is_empty() && routing.knows(&to.placement) => {
+                (to, Readiness::Ready)
+            }
             Stage::Queued { to, .. } => (to, Readiness::OnItsWay),
             Stage::Found
             | Stage::Settled
@@ -202,7 +224,7 @@ impl Instance {
             | Stage::Ended => return None,
         };
         match to.way {
-            Way::Try(_) => Some((&to.placement, readiness)),
+            Way::Try(_) => Some(readiness),
             Way::Return => None,
         }
     }
@@ -271,6 +293,14 @@ impl Instance {
         self.no_fall_back = Hindrance::default();
         self.since = turn.now.wall;
         self.reconsider(turn);
+    }
+
+    /// The book may say less than it said: what was refused is looked at again.
+    pub(crate) fn freed(&mut self, turn: &mut Turn<'_>) {
+        if matches!(self.stage, Stage::Settled) && self.settled().is_none() {
+            self.outcome = None;
+            self.compare(turn);
+        }
     }
 
     /// Looks again at what is to be done, wherever it is on its way. What was announced to the book is ended there first.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use inventory::{Declaration, DeclaredModule};
 use names::{InstanceName, ModuleName};
 use serde::{Deserialize, Serialize};
+use wire::signed::{Floors, Signed, UsedGrants};
 use wire::{Held, RefusedDeclaration};
 
 use crate::placement::{Place, Placement};
@@ -22,6 +23,15 @@ pub struct Kept {
     /// What has served each instance. An agent from before this was kept has said nothing of it.
     #[serde(default)]
     pub served: Served,
+    /// The newest pointer of each channel: no older one is taken.
+    #[serde(default)]
+    pub floors: Floors,
+    /// The grants that were used here.
+    #[serde(default)]
+    pub used: UsedGrants,
+    /// The keys that took the place of those in the machine's own file, as they were signed, the oldest first.
+    #[serde(default)]
+    pub rotations: Vec<Signed>,
     /// When the declaration was taken, by this machine's clock.
     #[serde(default)]
     pub taken_at: Option<DateTime<Utc>>,
@@ -41,7 +51,7 @@ impl Kept {
         declaration: Declaration,
         wanted: impl Iterator<Item = (&'a ModuleName, &'a DeclaredModule)>,
         served: Served,
-        engines: u64,
+        before: Option<&Self>,
         now: DateTime<Utc>,
     ) -> Self {
         let speaks_of = |module: &ModuleName| {
@@ -49,7 +59,16 @@ impl Kept {
         };
         let left = wanted.filter(|(module, _)| !speaks_of(module));
         let left = left.map(|(module, wanted)| (module.clone(), wanted.clone())).collect();
-        Self { declaration, left, served, engines, taken_at: Some(now) }
+        Self {
+            declaration,
+            left,
+            served,
+            floors: before.map(|one| one.floors.clone()).unwrap_or_default(),
+            used: before.map(|one| one.used.clone()).unwrap_or_default(),
+            rotations: before.map(|one| one.rotations.clone()).unwrap_or_default(),
+            taken_at: Some(now),
+            engines: before.map_or(1, |one| one.engines),
+        }
     }
 
     /// Whether what has not served by this has not served. An agent from before that was kept noted no time either.

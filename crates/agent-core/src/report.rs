@@ -9,6 +9,8 @@ use wire::{ModuleOutcome, ModuleReport, Report, ReportReply};
 
 use crate::action::Action;
 use crate::draws::doubling;
+use crate::failures::FoundBook;
+use crate::held;
 use crate::instance::Instance;
 use crate::kept::Kept;
 use crate::placement::Place;
@@ -112,6 +114,7 @@ impl Reporting {
 /// What came of each module of the declaration held; `None` while some have come to nothing yet.
 pub(crate) fn outcomes(
     kept: &Kept,
+    book: &FoundBook,
     instances: &BTreeMap<Place, Instance>,
 ) -> Option<BTreeMap<ModuleName, ModuleReport>> {
     let declaration = &kept.declaration;
@@ -125,7 +128,8 @@ pub(crate) fn outcomes(
         let running = |instance: &Instance| instance.settled().map(|one| one.id.clone());
         let execution = |(place, one): (&Place, _)| Some((place.1.clone(), running(one)?));
         let executions = of_module().filter_map(execution).collect();
-        Some((name.clone(), ModuleReport { build, executions, held: None, outcome }))
+        let held = book.open().map(|book| held::held(book, instances, Some(name)));
+        Some((name.clone(), ModuleReport { build, executions, held, outcome }))
     };
     all.into_iter().map(report).collect()
 }

@@ -23,6 +23,9 @@ const WAITING_MAX: u32 = 1_024;
 /// How long each may wait: longer than most programs take to come up, and not longer than most clients wait.
 const WAITING_TIME: Duration = Duration::from_secs(30);
 
+/// How much of a reason whoever is refused is told.
+const REASON_BYTES_MAX: usize = 500;
+
 /// How soon a table that could not be put in place is tried again, at first and at most.
 const AGAIN_MIN: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
@@ -147,10 +150,8 @@ fn table(instances: &BTreeMap<Place, Instance>) -> (Table, BTreeMap<SocketAddr, 
     let mut all: BTreeMap<SocketAddr, (&Place, Offers)> = BTreeMap::new();
     for (place, instance) in instances {
         let serving = instance.serving();
-        let Some(placement) = serving.map(|one| &one.placement).or(instance.wanted()) else {
-            continue;
-        };
-        for (address, is_http) in addresses(placement) {
+        let placements = serving.map(|one| &one.placement).into_iter().chain(instance.bound_for());
+        for (address, is_http) in placements.flat_map(addresses) {
             let (owner, offers) = all.entry(address).or_insert((place, Offers::default()));
             if owner.0 != place.0 {
                 // It is told why when it is to begin.
@@ -162,7 +163,9 @@ fn table(instances: &BTreeMap<Place, Instance>) -> (Table, BTreeMap<SocketAddr, 
             offers.why = offers.why.take().or_else(|| said.map(str::to_owned));
             let resources = serving.into_iter().flat_map(|one| one.resources());
             for one in resources.filter(|one| one.start().listen.routed() == Some(address)) {
-                if let Some((_, _, backend)) = one.process() {
+                if let Some((_, _, backend)) = one.process()
+                    && !offers.up.contains(&backend)
+                {
                     offers.up.push(backend);
                     if one.state() == ResourceState::Healthy {
                         offers.healthy.push(backend);
@@ -190,14 +193,15 @@ impl Offers {
         if !to.is_empty() {
             return To::Forward { to };
         }
-        let why = self.why.unwrap_or_else(|| format!("{} does not run", place.0));
-        let mut why = format!("{}: {why}", place.0);
-        why.truncate(why.floor_char_boundary(500));
-        let then = if self.is_http { Refusal::Http { why } } else { Refusal::Close };
+        let refusal = |why: String| {
+            if self.is_http { Refusal::Http { why } } else { Refusal::Close }
+        };
         if self.is_coming {
-            To::Hold { limit: WAITING_MAX, time: WAITING_TIME, then }
-        } else {
-            To::Refuse(then)
+            let then = refusal(format!("{} does not run yet", place.0));
+            return To::Hold { limit: WAITING_MAX, time: WAITING_TIME, then };
         }
+        let mut why = format!("{}: {}", place.0, self.why.as_deref().unwrap_or("it does not run"));
+        why.truncate(why.floor_char_boundary(REASON_BYTES_MAX));
+        To::Refuse(refusal(why))
     }
 }

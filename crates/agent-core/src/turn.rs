@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use inventory::Artifact;
 use names::{BuildId, ModuleName, ResourceName};
+use wire::signed::Floors;
 
 use crate::action::Action;
 use crate::builds::Builds;
@@ -35,6 +36,8 @@ pub(crate) struct Ledger {
     pub(crate) errands: Errands,
     /// What has served each instance, as far as it is on the disk.
     pub(crate) served: Served,
+    /// The newest pointer of each channel that was taken here, as far as it is on the disk.
+    pub(crate) floors: Floors,
 }
 
 /// What every part of the agent needs to decide and to say what it decided.
@@ -49,6 +52,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) book: &'a mut FoundBook,
     pub(crate) errands: &'a mut Errands,
     pub(crate) served: &'a mut Served,
+    pub(crate) floors: &'a mut Floors,
     pub(crate) actions: Vec<Action>,
 }
 
@@ -58,6 +62,7 @@ impl Ledger {
         examine_every: Duration,
         book: FoundBook,
         served: Served,
+        floors: Floors,
     ) -> Self {
         Self {
             draws: Draws::new(incarnation),
@@ -68,13 +73,26 @@ impl Ledger {
             book,
             errands: Errands::default(),
             served,
+            floors,
         }
     }
 
     pub(crate) fn turn(&mut self, now: Now) -> Turn<'_> {
-        let Self { draws, homes, builds, troubles, routing, book, errands, served } = self;
+        let Self { draws, homes, builds, troubles, routing, book, errands, served, floors } = self;
         let actions = Vec::new();
-        Turn { now, draws, homes, builds, troubles, routing, book, errands, served, actions }
+        Turn {
+            now,
+            draws,
+            homes,
+            builds,
+            troubles,
+            routing,
+            book,
+            errands,
+            served,
+            floors,
+            actions,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use agent_core::Incarnation;
 use names::MachineName;
 use tokio::sync::watch;
 use wire::Statement;
+use wire::signed::TrustedKeys;
 
 use crate::log::Log;
 
@@ -19,6 +20,8 @@ pub struct Config {
     /// Drawn at random for each start: it tells this agent process from all others of its machine, and the spread of its
     /// pauses follows from it.
     pub incarnation: Incarnation,
+    /// Whose signed words count on the machine.
+    pub trusted: TrustedKeys,
     /// How often it states how everything stands when nothing changes.
     pub statement_every: Duration,
     /// How often it says hello.
@@ -32,13 +35,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Statements every 5 s, a hello every 30 s, 2 s for an answer, and no log.
+    /// Statements every 5 s, a hello every 30 s, 2 s for an answer, no log, and nobody whose signed words count.
     #[must_use]
     pub fn new(machine: MachineName, agent: String, incarnation: Incarnation) -> Self {
         Self {
             machine,
             agent,
             incarnation,
+            trusted: TrustedKeys::default(),
             statement_every: Duration::from_secs(5),
             hello_every: Duration::from_secs(30),
             request_timeout: Duration::from_secs(2),
@@ -51,6 +55,7 @@ impl Config {
         agent_core::Config {
             machine: self.machine.clone(),
             agent: self.agent.clone(),
+            trusted: self.trusted.clone(),
             statement_every: self.statement_every,
             hello_every: self.hello_every,
         }

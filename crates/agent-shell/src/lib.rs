@@ -11,6 +11,7 @@
 //!
 //! Nothing is decided here: when to try again, what to say and what to stop is all in `agent-core`.
 
+mod asked;
 mod config;
 mod desk;
 mod log;

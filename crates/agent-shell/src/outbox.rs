@@ -27,6 +27,8 @@ pub(crate) struct Outbox<B> {
 #[derive(Debug, Clone)]
 pub(crate) struct Subjects {
     pub(crate) declare: Subject,
+    pub(crate) grant: Subject,
+    pub(crate) book: Subject,
     pub(crate) hello: Subject,
     pub(crate) report: Subject,
     pub(crate) health: Subject,
@@ -36,6 +38,8 @@ impl Subjects {
     pub(crate) fn of(machine: &MachineName) -> Result<Self, bus::SubjectError> {
         Ok(Self {
             declare: wire::subject::declare(machine).parse()?,
+            grant: wire::subject::grant(machine).parse()?,
+            book: wire::subject::book(machine).parse()?,
             hello: wire::subject::hello(machine).parse()?,
             report: wire::subject::report(machine).parse()?,
             health: wire::subject::health(machine).parse()?,

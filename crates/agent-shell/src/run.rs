@@ -1,19 +1,21 @@
 //! The loop.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use agent_core::{Action, Agent, AskId, Decision, Ending, Event, Kept, Now, RunId, ToLand};
 use bus::{Bus, Request, Responder, SubjectError, SubscribeError};
 use failure_book::Journal;
 use host::{AdoptError, Bundle, Host, Process};
+use serde::Serialize;
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use wire::{Declare, Envelope};
+use wire::Envelope;
 
+use crate::asked::{Asked, What};
 use crate::config::Config;
 use crate::desk::{Desk, NoStore, ReopenError};
 use crate::log::{Log, Severity};
@@ -96,7 +98,7 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     shutdown: impl Future<Output = Ending> + Send,
 ) -> Result<(), RunError> {
     let subjects = Subjects::of(&config.machine)?;
-    let mut requests = bus.serve(&subjects.declare.clone().into()).await?;
+    let mut asked = Asked::serve(&bus, &subjects).await?;
     let statements = Statements::publish_on(bus.clone(), subjects.health.clone());
     let outbox = Outbox::new(bus, config.machine.clone(), subjects, config.request_timeout);
     let (inbox, mut events) = mpsc::channel(INBOX_LENGTH);
@@ -109,14 +111,7 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
     let (shelf, book) = Shelf::open(book);
     let (agent, first) =
         Agent::new(config.core(), host.boot(), config.incarnation, kept, book, adopted, now);
-    let told = inbox.clone();
-    let (routes, routing) = Routes::begin(host.clone(), move |event| {
-        let told = told.clone();
-        // The loop ends only after everything that it started.
-        async move {
-            let _ = told.send(Done::Event(event)).await;
-        }
-    });
+    let (routes, routing) = Routes::begin(host.clone(), telling_events(inbox.clone()));
     let mut tasks = JoinSet::new();
     tasks.spawn(routing);
     let mut shell = Shell {
@@ -154,8 +149,8 @@ async fn go<B: Bus, S: Store, J: Journal + Send + 'static, H: Host>(
             ending = &mut shutdown, if course == Course::Run => {
                 Happened::ShutDown(Course::End(ending))
             }
-            request = requests.next(), if course == Course::Run => match request {
-                Some(request) => Happened::Asked(request),
+            request = asked.next(), if course == Course::Run => match request {
+                Some((what, request)) => Happened::Asked(what, request),
                 None => Happened::ShutDown(Course::EndWithoutBus),
             },
             () = shell.host.sleep_until(wake) => Happened::Nothing,
@@ -182,7 +177,7 @@ enum Course {
 /// Everything that can wake the loop.
 enum Happened<P> {
     Done(Done<P>),
-    Asked(Request),
+    Asked(What, Request),
     ShutDown(Course),
     Nothing,
 }
@@ -240,7 +235,7 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
                 }
                 event
             }
-            Happened::Asked(request) => match self.read(request) {
+            Happened::Asked(what, request) => match self.read(what, request) {
                 Some(event) => event,
                 None => return,
             },
@@ -278,6 +273,8 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Answer { ask, reply } => self.answer(ask, reply),
+            Action::AnswerWord { ask, reply } => self.answer(ask, reply),
+            Action::AnswerBook { ask, status } => self.answer(ask, *status),
             Action::Install { module, build, artifacts } => {
                 let bundle = Bundle { module, build, artifacts };
                 self.spawn(work::install(self.host.clone(), bundle));
@@ -343,7 +340,7 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
         }
     }
 
-    fn answer(&mut self, ask: AskId, reply: wire::DeclareReply) {
+    fn answer(&mut self, ask: AskId, reply: impl Serialize) {
         let Some(responder) = self.questions.remove(&ask) else { return };
         let id = format!("{}-d{}", self.config.incarnation, ask.0);
         // An answer that does not leave is asked for again: the asker cannot tell it from one that was lost.
@@ -353,21 +350,21 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
     }
 
     /// What was asked, unless it cannot be read.
-    fn read(&mut self, request: Request) -> Option<Event> {
-        match Envelope::<Declare>::decode(&request.payload) {
-            Ok(envelope) => {
-                self.asked += 1;
-                let ask = AskId(self.asked);
+    fn read(&mut self, what: What, request: Request) -> Option<Event> {
+        let ask = AskId(self.asked + 1);
+        let event = what.event(ask, &request.payload);
+        match event {
+            Ok(event) => {
+                self.asked = ask.0;
                 self.questions.insert(ask, request.responder);
-                let declaration = Box::new(envelope.body.declaration);
-                Some(Event::Declared { ask, declaration })
+                Some(event)
             }
             Err(error) => {
                 self.unreadable.count += 1;
                 let now = self.host.clock().monotonic;
                 if now >= self.unreadable.tell_at {
                     let (count, why) = (self.unreadable.count, work::words(&error));
-                    let line = format!("{count} unreadable declarations dropped: {why}");
+                    let line = format!("{count} unreadable {} dropped: {why}", what.name());
                     self.config.log.say(Severity::Warning, &line);
                     self.unreadable = Unreadable { count: 0, tell_at: now + UNREADABLE_TOLD_EVERY };
                 }
@@ -389,6 +386,20 @@ impl<B: Bus, S: Store, J: Journal + Send + 'static, H: Host> Shell<B, S, J, H> {
         })
     }
 }
+
+/// Hands events to the loop. It ends only after everything that it started.
+fn telling_events<P: Send + 'static>(
+    inbox: mpsc::Sender<Done<P>>,
+) -> impl Fn(Event) -> BoxFuture + Send + 'static {
+    move |event| {
+        let inbox = inbox.clone();
+        Box::pin(async move {
+            let _ = inbox.send(Done::Event(event)).await;
+        })
+    }
+}
+
+type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 fn say(log: &Log, lines: Vec<Line>) {
     for line in lines {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use agent_core::{Action, Adopted, AskId, Ending, Event, Obstacle, VerificationId};
 use inventory::{Declaration, DeclarationNumber};
 use names::{BuildId, InstanceName, ModuleName};
-use wire::{DeclareReply, Held};
+use wire::{DeclareReply, Held, WordReply};
 
 use self::processes::Processes;
 use self::standing::Standing;
@@ -84,6 +84,8 @@ impl Telling {
             | Event::ReportUnanswered
             | Event::Examined { .. }
             | Event::Collected
+            | Event::Worded { .. }
+            | Event::BookAsked { .. }
             | Event::Installed { outcome: Ok(()), .. } => None,
             Event::Declared { ask, declaration } => {
                 self.asked.insert(*ask, declaration.number);
@@ -160,7 +162,9 @@ impl Telling {
                 return self.pass(lines, now);
             }
             // What is removed is told by whoever removed it, what was found of the machine by the next statement.
+            Action::AnswerWord { reply, .. } => Some(worded(reply)),
             Action::Check { .. }
+            | Action::AnswerBook { .. }
             | Action::Examine
             | Action::Collect { .. }
             | Action::Route(_)
@@ -229,6 +233,25 @@ fn not_installed(module: &ModuleName, build: &BuildId, obstacle: &Obstacle) -> L
         "build {build} of {module} cannot be installed; what runs goes on, and it is tried again: {why}"
     );
     warning(format!("not installed {module}"), text)
+}
+
+fn worded(reply: &WordReply) -> Line {
+    match reply {
+        WordReply::Taken { freed } if freed.is_empty() => {
+            info("word", "a signed word is taken; it frees nothing here")
+        }
+        WordReply::Taken { freed } => {
+            let freed = freed.iter().map(|one| {
+                let whom = one.instance.as_ref().map_or("every instance", |one| one.as_str());
+                format!("{whom} of {} from build {}", one.module, one.build.short())
+            });
+            let freed = freed.collect::<Vec<_>>().join(", ");
+            info("word", format!("a signed word is taken, and frees {freed}"))
+        }
+        WordReply::Refused { why, .. } => {
+            warning("word", format!("a signed word is refused: {}", reason(why)))
+        }
+    }
 }
 
 fn not_led(address: SocketAddr, why: &str) -> Line {

@@ -61,6 +61,8 @@ pub enum Lifted {
     Record,
     /// The instance's hold-ran marker.
     Marker,
+    /// What held the instance down, for the build that the word names: what failed there may still not be tried again.
+    HoldDown,
     /// Both.
     RecordAndMarker,
     /// A newer agent knows what this is; this program does not.

@@ -75,7 +75,7 @@ const CRATES: &[Crate] = &[
         Library::Std,
         &["names", "gate-judge", "conditions", "inventory", "wire"],
     ),
-    row("agent-core", Layer::Core, Library::Std, &["names", "inventory", "wire"]),
+    row("agent-core", Layer::Core, Library::Std, &["names", "failure-book", "inventory", "wire"]),
     row("bus", Layer::Port, Library::Std, &[]),
     row("store", Layer::Port, Library::Std, &[]),
     row("host", Layer::Port, Library::Std, &["names", "inventory", "wire"]),

@@ -63,6 +63,7 @@ fn manifest(image: &Path, machines: usize) -> io::Result<String> {
     Ok(format!(
         r#"[module]
 name = "{MODULE}"
+observe = "1s"
 
 [[resource]]
 name = "web"

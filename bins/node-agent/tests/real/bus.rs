@@ -78,6 +78,18 @@ impl Controller {
         heard.hand_out = heard.declared.clone();
     }
 
+    /// Waits for a report of which this is so.
+    pub(crate) fn until_reported<T>(
+        &self,
+        what: &str,
+        mut look: impl FnMut(&Report) -> Option<T>,
+    ) -> Outcome<T> {
+        eventually(what, || {
+            let report = self.heard().report.clone();
+            Ok(report.as_ref().and_then(&mut look).ok_or_else(|| format!("{report:?}")))
+        })
+    }
+
     /// Forgets what was stated, and waits for a statement of which this is so.
     pub(crate) fn until_stated<T>(
         &self,

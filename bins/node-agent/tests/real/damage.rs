@@ -90,14 +90,42 @@ fn each_file(how: Damage) -> Outcome {
     assert!(files.len() > 12, "{files:?}");
     for file in files {
         let path = dir.join(&file);
+        let book = Book::of(&dir)?;
         if path.symlink_metadata().is_err() || !damage(&path, how)? {
             continue;
         }
         one_file(&mut bed, &dir, &file, how).map_err(|error| {
             format!("{how:?} {}: {error}\n{:#?}", file.display(), bed.engine.said)
         })?;
+        if file.starts_with("book") {
+            // What is damaged of the book is never set aside: somebody puts a copy back.
+            book.put_back(&dir)?;
+        }
     }
     Ok(())
+}
+
+/// A copy of a machine's failure book.
+struct Book(Vec<(PathBuf, Vec<u8>)>);
+
+impl Book {
+    fn of(dir: &Path) -> Outcome<Self> {
+        let mut files = Vec::new();
+        for file in fs::read_dir(dir.join("book"))? {
+            let path = file?.path();
+            files.push((path.clone(), fs::read(path)?));
+        }
+        Ok(Self(files))
+    }
+
+    fn put_back(&self, dir: &Path) -> Outcome {
+        fs::remove_dir_all(dir.join("book"))?;
+        fs::create_dir(dir.join("book"))?;
+        for (path, content) in &self.0 {
+            fs::write(path, content)?;
+        }
+        Ok(())
+    }
 }
 
 fn one_file(bed: &mut Bed, dir: &Path, file: &Path, how: Damage) -> Outcome {

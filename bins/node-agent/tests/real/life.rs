@@ -74,7 +74,7 @@ fn a_second_signal_does_not_wait() -> Outcome {
     machine.configure("at_stop = \"stop\"")?;
     let controller = machine.controller()?;
     let mut engine = machine.engine()?;
-    let stubborn = "[module]\nname = \"blog\"\n[[resource]]\nname = \"web\"\ncommand = [\"./run\"]\n\
+    let stubborn = "[module]\nname = \"blog\"\nobserve = \"100ms\"\n[[resource]]\nname = \"web\"\ncommand = [\"./run\"]\n\
                     health = { alive = \"100ms\", every = \"100ms\", passes = 1 }\nstop = { grace = \"10m\" }\n";
     let build = machine.build_of(A, stubborn, "trap '' TERM; while :; do sleep 1; done")?;
     controller.declare(&machine.declaration(1, build)?)?;

@@ -94,7 +94,7 @@ impl Machine {
 
     /// A build of `blog` whose only program is this shell script, checked ten times a second.
     pub(crate) fn build(&self, id: &str, script: &str) -> Outcome<DeclaredModule> {
-        let manifest = "[module]\nname = \"blog\"\n[[resource]]\nname = \"web\"\ncommand = [\"./run\"]\n\
+        let manifest = "[module]\nname = \"blog\"\nobserve = \"100ms\"\n[[resource]]\nname = \"web\"\ncommand = [\"./run\"]\n\
                         health = { alive = \"100ms\", every = \"100ms\", passes = 1 }\n\
                         restart = { limit = 2, within = \"1m\", backoff = \"50ms..100ms\" }\n";
         self.build_of(id, manifest, script)
@@ -138,6 +138,11 @@ impl Machine {
         if reply != DeclareReply::Taken {
             return Err(format!("{reply:?}").into());
         }
+        // Before it has passed, an engine that dies condemns it.
+        controller.until_reported("A is applied", |report| {
+            let applied = |one: &wire::ModuleReport| one.outcome == wire::ModuleOutcome::Applied;
+            report.modules.values().all(applied).then_some(())
+        })?;
         controller.until_stated("A is healthy", |statement| healthy(statement, A))
     }
 }

@@ -7,5 +7,6 @@ mod damage;
 mod disk;
 mod life;
 mod machine;
+mod routed;
 mod router;
 mod unit;

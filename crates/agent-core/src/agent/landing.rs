@@ -8,7 +8,7 @@ use wire::{DeclareReply, RefusedDeclaration};
 use super::{Agent, Life, SAVE_EVERY};
 use crate::action::{Action, Decision, Landing, Then, What};
 use crate::cohort;
-use crate::errands::{Errand, Progress, Serves, Told};
+use crate::errands::{Ended, Errand, Progress, Serves, Told};
 use crate::failures::FoundBook;
 use crate::instance::{Instance, News, Past};
 use crate::kept::Kept;
@@ -22,7 +22,7 @@ impl Agent {
     pub fn landed(&mut self, landing: Landing, how: Result<(), String>, now: Now) -> Decision {
         let mut actions = Vec::new();
         match landing.what {
-            What::Kept(kept, then) => self.kept_landed(kept, then, how, &mut actions, now),
+            What::Kept(kept, then) => self.kept_landed(*kept, then, how, &mut actions, now),
             What::Book(change, ticket) => {
                 drop(change);
                 let how = if how.is_ok() {
@@ -30,13 +30,17 @@ impl Agent {
                 } else {
                     failure_book::Landing::Failed
                 };
-                let told = match &mut self.ledger.book {
+                let ended = match &mut self.ledger.book {
                     FoundBook::Open(book) => ticket.landed(book, how),
                     // Only an open book asks for landings, and it stays open.
-                    FoundBook::Unreadable { .. } => None,
+                    FoundBook::Unreadable { .. } => Ended::Nobody,
                 };
-                if let Some((place, told)) = told {
-                    self.tell(&place, told, &mut actions, now);
+                match ended {
+                    Ended::Nobody => {}
+                    Ended::Instance(place, told) => {
+                        self.tell(&place, told, &mut actions, now);
+                    }
+                    Ended::Word(applied) => self.applied(applied, &mut actions, now),
                 }
             }
         }
@@ -63,6 +67,12 @@ impl Agent {
                 let reply = DeclareReply::Refused(RefusedDeclaration::NotKept { why });
                 actions.extend(ask.map(|ask| Action::Answer { ask, reply }));
             }
+            (Then::Word { ask, pointer }, how) => {
+                self.word_landed(kept, (ask, pointer), how, actions);
+            }
+            (Then::Spent, Ok(())) => self.kept = Some(kept),
+            // The book itself refuses it a second time: what it was signed for is no more.
+            (Then::Spent, Err(_)) => {}
             (Then::Serves { place, serves }, how) => {
                 if how.is_ok() {
                     self.ledger.served = kept.served.clone();
@@ -112,7 +122,7 @@ impl Agent {
                 None => match self.begins_with.take() {
                     None => break,
                     Some(kept) => {
-                        let what = What::Kept(kept, Then::Begin);
+                        let what = What::Kept(Box::new(kept), Then::Begin);
                         return Decision { actions, land: Some(Landing { what }) };
                     }
                 },
@@ -122,10 +132,17 @@ impl Agent {
                     let what = What::Book(change, ticket);
                     return Decision { actions, land: Some(Landing { what }) };
                 }
+                Some(Progress::Applied(applied)) => self.applied(applied, &mut actions, now),
+                Some(Progress::Spend(granted)) => {
+                    if let Some(kept) = self.spending(&granted, now) {
+                        let what = What::Kept(Box::new(kept), Then::Spent);
+                        return Decision { actions, land: Some(Landing { what }) };
+                    }
+                }
                 Some(Progress::Keep(place, serves)) => match &self.kept {
                     Some(kept) => {
                         let what = What::Kept(
-                            serving(kept, &place, &serves),
+                            Box::new(serving(kept, &place, &serves)),
                             Then::Serves { place, serves },
                         );
                         return Decision { actions, land: Some(Landing { what }) };
@@ -145,7 +162,7 @@ impl Agent {
 fn announce(instances: &mut BTreeMap<Place, Instance>, turn: &mut Turn<'_>) {
     loop {
         // Each that is taken no longer waits, so this ends.
-        let turns = cohort::turns(instances, turn.book, turn.routing);
+        let turns = cohort::turns(instances, turn.routing);
         if turns.is_empty() {
             return;
         }

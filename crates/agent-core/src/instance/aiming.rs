@@ -22,10 +22,13 @@ impl Instance {
     /// Compares what runs with what is wanted, and sets out for what is to be done about it.
     pub(super) fn compare(&mut self, turn: &mut Turn<'_>) {
         let Some(wanted) = self.wanted.clone() else { return self.clear_then(None, turn) };
-        if let Some(serving) = self.serving.as_mut().filter(|one| one.placement.is(&wanted)) {
+        // Whatever serves does so with all its resources, also while another build is on its way or refused.
+        if let Some(serving) = &mut self.serving {
             serving.complete(&self.place, turn);
-            self.stage = Stage::Settled;
-            return;
+            if serving.placement.is(&wanted) {
+                self.stage = Stage::Settled;
+                return;
+            }
         }
         self.leaving.retain(|one| !one.is_over());
         let now = turn.now.monotonic;
@@ -38,7 +41,10 @@ impl Instance {
         let hindered = self.hindrance.at(now).cloned();
         // Whatever becomes of what is new: an instance that is down is up again with its good build first.
         let goes_back = way == Ok(Way::Return) && hindered.is_none();
-        let fall_back = self.fall_back(&wanted, turn).filter(|_| !goes_back);
+        // A hold that is about to be tried may have run here before, and been freed: its data are for nobody older.
+        let is_next = way == Ok(Way::Try(Mode::HOLD))
+            && (hindered.is_none() || turn.book.is_retried(&self.place, &wanted));
+        let fall_back = self.fall_back(&wanted, turn).filter(|_| !goes_back && !is_next);
         let no_fall_back = fall_back.as_ref().and(self.no_fall_back.at(now)).cloned();
         match (fall_back, way, hindered) {
             (Some(good), _, _) if no_fall_back.is_none() => {
@@ -59,7 +65,7 @@ impl Instance {
         if served::has_served(turn.served, &self.place, &to.module.build) {
             return turn
                 .book
-                .against_return(&self.place, to, turn.served)
+                .against_return(&self.place, to, turn.served, turn.floors)
                 .map_or(Ok(Way::Return), Err);
         }
         match turn.book.against_trying(&self.place, to) {
@@ -76,7 +82,10 @@ impl Instance {
         let is_down = self.serving.is_none();
         let good =
             served::good(turn.served, &self.place).filter(|good| is_down && !good.is(wanted))?;
-        turn.book.against_return(&self.place, &good, turn.served).is_none().then_some(good)
+        turn.book
+            .against_return(&self.place, &good, turn.served, turn.floors)
+            .is_none()
+            .then_some(good)
     }
 
     /// What is refused is said, unless more is known already: that it failed here, now.

@@ -225,7 +225,10 @@ impl Instance {
         };
         match (kept, trial.attempt.clone()) {
             (Ok(()), Some(attempt)) => {
-                if let Some(host) = failures::host(&self.place.1) {
+                // A marker of another module that had the name before is still true of that one's data.
+                if turn.book.is_marked(&self.place, &attempt.to)
+                    && let Some(host) = failures::host(&self.place.1)
+                {
                     let snapshot = Some(attempt.snapshot);
                     turn.errands.push(Errand::Disprove { host, snapshot });
                 }

@@ -4,7 +4,7 @@ use agent_core::{Action, RunId, Start};
 use inventory::Signal;
 use wire::ResourceState;
 
-use crate::bench::{A, B, Bench, WEB, declaration, module, with_environment};
+use crate::bench::{A, B, Bench, WEB, declaration, in_turn, module, with_environment};
 
 const TWO: &str = r#"
 [module]
@@ -120,6 +120,18 @@ fn a_resource_that_is_missing_is_started_beside_those_that_run() {
 }
 
 #[test]
+fn a_resource_that_is_missing_is_started_also_while_another_build_is_on_its_way() {
+    let mut bench = Bench::new();
+    bench.readied(1, A, TWO);
+    let worker = bench.start.clone().unwrap();
+    bench.prove_all(&bench.runs());
+    bench.declare(2, B, TWO);
+    let found = bench.found(0, &worker);
+    bench.restart_with(vec![found]);
+    assert_eq!(bench.told(), ["start blog-1 of blog A", "install blog B"]);
+}
+
+#[test]
 fn of_two_copies_the_newer_is_kept() {
     let mut bench = Bench::new();
     bench.readied(1, A, TWO);
@@ -134,6 +146,82 @@ fn of_two_copies_the_newer_is_kept() {
     });
     assert_eq!(stopped.collect::<Vec<_>>(), [(RunId::adopted(0), Signal::Int)]);
     assert_eq!(bench.runs(), []);
+}
+
+/// What is on the disk, as an agent left it that kept nothing of what has served.
+fn of_an_older_agent(bench: &mut Bench) {
+    let kept = bench.kept.as_mut().unwrap();
+    kept.served.clear();
+    kept.taken_at = None;
+}
+
+#[test]
+fn where_an_older_agent_kept_nothing_of_what_served_what_runs_goes_on_and_is_good_when_it_is_healthy()
+ {
+    let mut bench = Bench::running(A, WEB);
+    let found = bench.found(0, &bench.start.clone().unwrap());
+    of_an_older_agent(&mut bench);
+    bench.restart_with(vec![found.clone()]);
+    assert_eq!(bench.told(), ["report 1: blog applied"]);
+    assert_eq!(bench.good("blog-1"), None);
+    bench.checked(found.run, Ok(()));
+    bench.pass(1_000);
+    bench.checked(found.run, Ok(()));
+    assert_eq!(bench.good("blog-1").unwrap(), A);
+    // Also when something else is wanted by then: it is what would be fallen back to.
+    let mut bench = Bench::running(A, WEB);
+    of_an_older_agent(&mut bench);
+    bench.restart_with(vec![found.clone()]);
+    bench.declare(2, B, WEB);
+    bench.checked(found.run, Ok(()));
+    bench.pass(1_000);
+    bench.checked(found.run, Ok(()));
+    assert_eq!(bench.good("blog-1").unwrap(), A);
+}
+
+#[test]
+fn what_failed_does_not_go_on_though_nothing_is_known_of_what_served() {
+    let mut bench = Bench::running(A, WEB);
+    let good = bench.found(0, &bench.start.clone().unwrap());
+    bench.readied(2, B, WEB);
+    let tried = bench.found(1, &bench.start.clone().unwrap());
+    of_an_older_agent(&mut bench);
+    bench.restart_with(vec![good.clone(), tried]);
+    assert_eq!(bench.row().process, Some(good.process));
+    assert_eq!(bench.told(), ["stop", "report 2: blog failed on blog-1"]);
+}
+
+#[test]
+fn what_never_served_does_not_go_on_though_nothing_is_known_against_it() {
+    let mut bench = Bench::new();
+    bench.readied(1, A, WEB);
+    let run = bench.run.unwrap();
+    bench.started(run);
+    let found = bench.found(0, &bench.start.clone().unwrap());
+    // It was superseded and is being stopped when the agent dies.
+    bench.declare(2, B, WEB);
+    bench.restart_with(vec![found]);
+    assert_eq!(bench.told(), ["stop"]);
+}
+
+#[test]
+fn what_an_instance_was_just_moved_back_to_goes_on_before_it_is_good_again() {
+    let in_turn = in_turn();
+    let mut bench = Bench::running(A, &in_turn);
+    let old = bench.run.unwrap();
+    bench.readied(2, B, &in_turn);
+    bench.exited(old, "exit status 0");
+    bench.prove(bench.run.unwrap());
+    bench.acknowledge();
+    let old = bench.run.unwrap();
+    bench.readied(3, A, &in_turn);
+    bench.exited(old, "exit status 0");
+    bench.started(bench.run.unwrap());
+    let found = bench.found(0, &bench.start.clone().unwrap());
+    assert_eq!((found.declared.build.as_str(), bench.good("blog-1").unwrap().as_str()), (A, B));
+    bench.restart_with(vec![found.clone()]);
+    assert_eq!(bench.told(), ["report 3: blog applied"]);
+    assert_eq!(bench.row().process, Some(found.process));
 }
 
 #[test]

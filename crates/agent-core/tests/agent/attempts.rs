@@ -226,6 +226,25 @@ fn a_build_that_served_before_is_moved_to_without_intent_or_record() {
 }
 
 #[test]
+fn moving_back_beside_what_serves_waits_until_what_was_tried_is_gone() {
+    let mut bench = Bench::running(A, WEB);
+    let old = bench.run.unwrap();
+    bench.readied(2, B, WEB);
+    bench.prove(bench.run.unwrap());
+    bench.exited(old, "exit status 0");
+    bench.acknowledge();
+    bench.readied(3, C, WEB);
+    let tried = bench.run.unwrap();
+    bench.started(tried);
+    bench.told();
+    bench.readied(4, A, WEB);
+    let verify = "verify 1 starts, 2 of ours will be gone";
+    assert_eq!(bench.told(), ["answer: taken", "stop", "install blog A", verify]);
+    bench.exited(tried, "signal 15 (TERM)");
+    assert_eq!(bench.told(), ["start blog-1 of blog A"]);
+}
+
+#[test]
 fn the_machines_disk_fails_no_trial() {
     let mut bench = Bench::running(A, WEB);
     bench.readied(2, B, WEB);

@@ -245,6 +245,8 @@ impl Bench {
             | Action::Stop { .. }
             | Action::Examine
             | Action::Collect { .. }
+            | Action::AnswerWord { .. }
+            | Action::AnswerBook { .. }
             | Action::Hello(_) => {}
         }
     }
@@ -297,7 +299,7 @@ impl Bench {
             declared: start.declared.clone(),
             seen: self.agent.seen(),
             process: self.process(),
-            address: "127.0.0.1:20001".parse().unwrap(),
+            address: SocketAddr::from(([127, 0, 0, 1], 20_001)),
         }
     }
 
@@ -372,7 +374,7 @@ impl Bench {
 
     pub(crate) fn started(&mut self, run: RunId) {
         let process = self.process();
-        let address = "127.0.0.1:20001".parse().unwrap();
+        let address = address_of(&process);
         self.event(Event::Started { run, process, address });
     }
 
@@ -484,8 +486,15 @@ impl Bench {
 }
 
 /// The failure book of what is kept of it.
+/// Each process has a port of its own, the first 20001.
+fn address_of(process: &ProcessIdentity) -> SocketAddr {
+    let port = 20_000 + u16::try_from(process.pid - 100).unwrap();
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
 pub(crate) fn opened(book: Option<failure_book::Kept>, now: Now) -> FoundBook {
-    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random([7; 16]));
+    let drawn = u128::from(now.monotonic.as_secs()).to_be_bytes();
+    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random(drawn));
     let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
     FoundBook::Open(Box::new(book))
 }
@@ -501,6 +510,7 @@ pub(crate) fn start(
         machine: "box-1".parse().unwrap(),
         agent: "1".to_owned(),
         statement_every: Duration::from_secs(5),
+        trusted: crate::operator::trusted(),
         hello_every: Duration::from_secs(30),
     };
     let boot = BootId("boot".to_owned());

@@ -30,7 +30,12 @@ pub(crate) fn brief(action: &Action) -> Option<String> {
             let keep: Vec<_> = keep.iter().map(|(module, build)| of(module, build)).collect();
             format!("collect all but {}", keep.join(", "))
         }
-        Action::Check { .. } | Action::Examine | Action::State(_) | Action::Hello(_) => {
+        Action::Check { .. }
+        | Action::AnswerWord { .. }
+        | Action::AnswerBook { .. }
+        | Action::Examine
+        | Action::State(_)
+        | Action::Hello(_) => {
             return None;
         }
     })

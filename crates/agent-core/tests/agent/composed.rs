@@ -70,7 +70,7 @@ pub(crate) fn fragile(manifest: &str) -> String {
 
 /// The same, listening where only one can: two of it cannot stand beside each other.
 pub(crate) fn in_turn() -> String {
-    WEB.replace("command", "listen = \"127.0.0.1:8080\"\ncommand")
+    WEB.replace("command", "listen = \"127.0.0.1:8080\"\ndirect = true\ncommand")
 }
 
 /// The same, with its data for itself.

@@ -3,7 +3,7 @@
 use agent_core::{Ending, Event};
 use wire::ResourceState;
 
-use crate::bench::{A, B, Bench, C, fragile, hold};
+use crate::bench::{A, B, Bench, C, declaration, fragile, hold, module};
 
 /// Runs A, then B as a hold, up to where B runs.
 fn trying() -> Bench {
@@ -131,6 +131,29 @@ fn a_hold_that_is_superseded_after_it_ran_marks_the_instance() {
     bench.prove(bench.run.unwrap());
     assert_eq!(bench.told().pop().unwrap(), "report 4: blog applied");
     assert_eq!(bench.book(), [""; 0]);
+}
+
+#[test]
+fn a_marker_says_nothing_of_another_module_that_has_the_name_by_now() {
+    let mut bench = trying();
+    let tried = bench.run.unwrap();
+    bench.started(tried);
+    bench.offer(declaration(3, [], &["blog"]));
+    bench.exited(tried, "signal 15 (TERM)");
+    let shop = hold().replace("\"blog\"", "\"shop\"");
+    bench.offer(declaration(4, [("shop", module(A, &shop, &["blog-1"]))], &[]));
+    let installed = |bench: &mut Bench| {
+        let (module, build) = ("shop".parse().unwrap(), A.parse().unwrap());
+        bench.event(Event::Installed { module, build, outcome: Ok(()) });
+        bench.verified(Ok(()));
+    };
+    installed(&mut bench);
+    bench.prove(bench.run.unwrap());
+    assert_eq!(bench.book(), ["marker B on blog-1"], "it is still true of the other one's data");
+    bench.restart();
+    bench.told();
+    installed(&mut bench);
+    assert_eq!(bench.told().pop().unwrap(), "start blog-1 of shop A");
 }
 
 #[test]

@@ -43,6 +43,7 @@ observe = "2s"
 name = "web"
 command = ["./site"]
 listen = "127.0.0.1:8080"
+direct = true
 health = { tcp = true, every = "1s", timeout = "1s" }
 restart = { limit = 1, within = "10s", backoff = "100ms..1s" }
 "#;
@@ -65,7 +66,11 @@ enum Said {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Declare { blog: Said, shop: Said, site: Said },
+    Declare {
+        blog: Said,
+        shop: Said,
+        site: Said,
+    },
     Disk(Result<(), String>),
     Landings(Vec<Write>),
     ShutDown(agent_core::Ending),
@@ -74,6 +79,8 @@ enum Step {
     End(usize, Ending),
     Crash(usize),
     Pass(u64),
+    /// Everything goes well for a while: long enough for a build to pass.
+    Calm,
     Restart(Vec<Fate>),
     PowerCut,
 }
@@ -114,6 +121,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (prop::sample::subsequence(vec![A, B, C], 0..3), prop_oneof![3 => Just(0_u64), 1 => Just(1)])
             .prop_map(|(builds, ago)| Step::Hello(builds, ago)),
         20 => (any::<usize>(), ending).prop_map(|(which, how)| Step::End(which, how)),
+        4 => Just(Step::Calm),
         3 => any::<usize>().prop_map(Step::Crash),
         6 => (1_u64..15_000).prop_map(Step::Pass),
         2 => prop::collection::vec(fate, 1..8).prop_map(Step::Restart),
@@ -168,6 +176,7 @@ proptest! {
                 Step::End(which, how) => world.end(which, how),
                 Step::Crash(which) => world.crash_one(which),
                 Step::Pass(ms) => world.pass(ms),
+                Step::Calm => world.calm(),
                 Step::Restart(fates) => world.restart(&fates),
                 Step::PowerCut => world.power_cut(),
             }

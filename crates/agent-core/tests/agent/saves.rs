@@ -93,6 +93,19 @@ fn a_failure_that_does_not_land_keeps_the_build_away_all_the_same_and_lands_late
 }
 
 #[test]
+fn what_is_owed_is_tried_once_more_when_the_agent_is_asked_to_end() {
+    let mut bench = Bench::running(A, WEB);
+    bench.readied(2, B, &fragile(WEB));
+    bench.landings = [Write::Fails; 3].into();
+    bench.fall();
+    assert_eq!(bench.book(), ["intent B on blog-1, overlap"]);
+    bench.landings.clear();
+    bench.event(agent_core::Event::ShutDown(agent_core::Ending::Leave));
+    assert_eq!(bench.book(), ["record B on blog-1"]);
+    assert!(bench.agent.is_over());
+}
+
+#[test]
 fn a_failure_that_did_not_land_is_a_failure_to_the_next_agent_too() {
     let mut bench = Bench::running(A, &hold());
     let old = bench.run.unwrap();
@@ -140,6 +153,19 @@ fn what_passed_and_cannot_be_kept_runs_on_is_said_so_and_is_kept_later() {
     passes(&mut bench);
     assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
     assert_eq!((bench.good("blog-1").unwrap().as_str(), bench.book().len()), (B, 0));
+}
+
+#[test]
+fn what_passed_is_kept_as_soon_as_the_disk_gives_no_trouble_any_more() {
+    let mut bench = about_to_pass();
+    bench.disk = Err("no space left".to_owned());
+    bench.machine_has(&[wire::TroubleKind::DiskFull]);
+    passes(&mut bench);
+    assert_eq!(bench.told(), ["report 2: blog unable, Disk"]);
+    bench.acknowledge();
+    bench.disk = Ok(());
+    bench.machine_has(&[]);
+    assert_eq!(bench.told(), ["stop", "report 2: blog applied"]);
 }
 
 #[test]

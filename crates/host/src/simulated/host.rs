@@ -149,7 +149,7 @@ impl Host for SimHost {
     }
 
     async fn unrouted(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn drained(&self, _: SocketAddr, _: Duration) {}

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::flow::{Course, Flow};
 use super::pair::{Order, Pair, Speaker};
@@ -34,6 +34,9 @@ use crate::passing::{Passage, Passed};
 
 /// How long the heir may take to have all. Nobody is accepted meanwhile; who comes waits in the kernel.
 const TAKE_MAX: Duration = Duration::from_secs(10);
+
+/// How long connections may take to stand still. They do so at once; one that did not would hold up everything.
+const STAND_STILL_MAX: Duration = Duration::from_secs(5);
 
 /// What the one before says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,9 +104,7 @@ impl Router {
             listening.pause().await;
         }
         let still = self.stand_still().await;
-        let offered = timeout(TAKE_MAX, self.offer(&mut passage, &still.pairs)).await;
-        let late = || NotTaken("it takes too long".to_owned());
-        let given = match offered.map_err(|_| late()).flatten() {
+        let given = match self.offered(&mut passage, &still.pairs).await {
             // Whether it has begun only it knows, so there is no limit: its word or its end comes.
             Ok(()) => give(&mut passage).await,
             Err(why) => Err(why),
@@ -131,8 +132,9 @@ impl Router {
         }
         let mut still = Standstill::default();
         // Also what was accepted last is among the events.
+        let deadline = Instant::now() + STAND_STILL_MAX;
         while !(self.open.is_empty() && self.events.is_empty()) {
-            let Some(event) = self.events.recv().await else { break };
+            let Ok(Some(event)) = timeout_at(deadline, self.events.recv()).await else { break };
             match event {
                 Event::Parked(pair) => {
                     self.open.remove(&pair.client.id);
@@ -184,6 +186,14 @@ impl Router {
                 None
             }
         }
+    }
+
+    async fn offered(&self, passage: &mut Passage, still: &[Still]) -> Result<(), NotTaken> {
+        if !self.open.is_empty() {
+            return Err(NotTaken(format!("{} connections do not stand still", self.open.len())));
+        }
+        let offered = timeout(TAKE_MAX, self.offer(passage, still)).await;
+        offered.unwrap_or_else(|_| Err(NotTaken("it takes too long".to_owned())))
     }
 
     /// Sends everything, until the heir says that it has it.
@@ -254,3 +264,6 @@ async fn heard(passage: &mut Passage, expected: FromHeir) -> Result<(), NotTaken
         Err(error) => Err(NotTaken(format!("it cannot be understood: {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ const DRAINS_MAX: usize = 256;
 
 /// An engine, numbered in the order in which they came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EngineId(u64);
+pub(super) struct EngineId(pub(super) u64);
 
 /// The engine that is heeded.
 #[derive(Debug)]

@@ -83,11 +83,17 @@ async fn what_is_over_the_limit_or_the_time_is_refused() {
 async fn a_refusal_is_an_answer_or_an_end_and_never_a_reset() {
     let bed = Bed::new().await;
     bed.set(To::Refuse(http())).await;
-    // Also a request with a body that nobody reads.
+    // Also of a request with a body that nobody wants, and that goes on when the answer is there.
     let mut client = TcpStream::connect(bed.at).await.unwrap();
     client.write_all(b"POST / HTTP/1.1\r\nContent-Length: 50000\r\n\r\n").await.unwrap();
-    client.write_all(&[b'x'; 50_000]).await.unwrap();
-    assert!(hear_all(&mut client).await.unwrap().starts_with("HTTP/1.1 503 "));
+    let mut first = [0; 13];
+    soon("an answer", client.read_exact(&mut first)).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 503 ");
+    for _ in 0..5 {
+        client.write_all(&[b'x'; 10_000]).await.unwrap();
+    }
+    client.shutdown().await.unwrap();
+    assert!(hear_all(&mut client).await.unwrap().ends_with("try again soon\n"));
     bed.set(To::Refuse(Refusal::Close)).await;
     let mut client = requesting(bed.at).await;
     assert_eq!(hear_all(&mut client).await.unwrap(), "");

@@ -91,6 +91,18 @@ async fn an_upgrade_is_noticed_by_no_connection() {
     assert_eq!((tally.lost, tally.reconnected), (Vec::new(), 0));
 }
 
+#[tokio::test]
+async fn what_reaches_no_backend_is_handed_over_and_tried_by_the_next() {
+    let mut bed = Bed::new().await;
+    let away = free("127.0.0.1");
+    bed.set(forward(&[away])).await;
+    let asked = tokio::spawn(ask(bed.at, "hello"));
+    bed.until_queued(1).await;
+    bed.upgrade("2").await;
+    let _server = Server::at("a", &away.to_string()).await;
+    assert_eq!(soon("an answer", asked).await.unwrap().unwrap(), "a hello");
+}
+
 /// What an heir has done when it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GoneAfter {
