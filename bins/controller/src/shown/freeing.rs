@@ -161,16 +161,17 @@ pub(crate) fn retried(retried: &Retried, paint: Paint) -> String {
 
 fn freed_words(freed: &Freed) -> String {
     let lifted = match freed.lifted {
-        Lifted::Record => "the failure record",
-        Lifted::Marker => "the marker",
-        Lifted::RecordAndMarker => "the failure record and the marker",
-        Lifted::Other => "something that is not known to this version",
+        Lifted::Record => "the failure record of",
+        Lifted::Marker => "the marker of",
+        Lifted::HoldDown => "being held down by",
+        Lifted::RecordAndMarker => "the failure record and the marker of",
+        Lifted::Other => "something that is not known to this version, of",
     };
     let whom = match &freed.instance {
         Some(instance) => format!("{}/{instance}", freed.module),
         None => format!("every instance of {}", freed.module),
     };
-    format!("{whom} of {lifted} of build {}", freed.build)
+    format!("{whom} of {lifted} build {}", freed.build)
 }
 
 /// A pointer, and what each machine said to it.

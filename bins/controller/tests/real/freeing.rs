@@ -15,7 +15,7 @@ use wire::{
     signed::{Pointer, PointerKind, Signed, TrustedKeys, issue_pointer},
 };
 
-use crate::fleet::{Outcome, eventually};
+use crate::fleet::{Dev, Outcome, Place, eventually};
 use stand::{Stand, now};
 
 /// One machine, whose book holds `blog-1` against the build that it is declared.
@@ -309,5 +309,39 @@ fn a_pointer_that_no_machine_could_take_is_not_kept() -> Outcome {
     let older = refused(issue_pointer(&pointer(-1), &key)?)?;
     assert_eq!(older.kind, RefusalKind::Rule);
     assert!(older.why.contains("has a newer pointer"), "{older}");
+    Ok(())
+}
+
+#[test]
+fn in_a_fleet_that_is_tried_out_what_failed_is_held_and_its_own_key_frees_it() -> Outcome {
+    let place = Place::new()?;
+    let _dev = Dev::serving(&place)?;
+    let builds = place.json(&["builds", "sample"])?;
+    let condemned = builds.as_array().into_iter().flatten();
+    let mut condemned = condemned.filter(|build| build["standing"] == "condemned");
+    let build = condemned.next().and_then(|build| build["build"].as_str()).ok_or("no build")?;
+    let book = place.json(&["machines", "books", "box-1"])?;
+    let held = &book["book"]["held"];
+    assert_eq!(held.as_array().map(Vec::len), Some(1), "{book}");
+    assert_eq!((&held[0]["build"], &held[0]["rule"]), (&build.into(), &"record".into()));
+    let elsewhere = place.ask(&["machines", "books", "box-2"])?;
+    assert!(elsewhere.stdout.contains("holds   nothing"), "{elsewhere:?}");
+
+    // The command that is shown, as it is shown.
+    let frees = book["frees"][0].as_str().and_then(|it| it.strip_prefix("controller "));
+    let frees: Vec<_> = frees.ok_or("no command")?.split(' ').collect();
+    let freed = place.ask(&frees)?;
+    freed.done()?;
+    assert!(freed.stdout.contains("may try build"), "{freed:?}");
+    let after = place.ask(&["machines", "books", "box-1"])?;
+    assert!(after.stdout.contains("holds   nothing"), "{after:?}");
+    place.ask(&frees)?.failed(1, &["nothing holds sample-1 on box-1"])?;
+
+    let promoted = place.json(&["promote", "sample", build, "--retry"])?;
+    for machine in promoted["machines"].as_array().ok_or("no machines")? {
+        assert_eq!(machine["reply"]["answer"], "taken", "{promoted}");
+    }
+    let moves = promoted["moves"].as_str().ok_or("nothing moves it")?;
+    assert!(moves.starts_with("controller plans retry "), "{promoted}");
     Ok(())
 }
