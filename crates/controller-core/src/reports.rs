@@ -67,8 +67,9 @@ fn is_against(held: &HeldInstance, wanted: Option<&BuildId>) -> bool {
     match held.rule {
         HeldBy::Record => is_wanted,
         // A newer build was at the data, so it is every other build that is not started.
-        HeldBy::Marker | HeldBy::HeldDown => !is_wanted,
-        HeldBy::Other => true,
+        HeldBy::Marker => !is_wanted,
+        // That too, and it failed as well.
+        HeldBy::HeldDown | HeldBy::Other => true,
     }
 }
 

@@ -127,10 +127,16 @@ fn also_one_that_was_stopped_and_put_the_same_build_back() {
 
 #[test]
 fn a_trial_that_a_book_refuses_is_wanting_and_neither_failed_nor_unable() {
+    for rule in [HeldBy::Record, HeldBy::HeldDown] {
+        is_refused(rule);
+    }
+}
+
+fn is_refused(rule: HeldBy) {
     let mut fleet = Fleet::new(3);
     fleet.with_good_build("a");
     let build = fleet.register("b");
-    fleet.machine("box-1").holds("b", &build, HeldBy::Record);
+    fleet.machine("box-1").holds("b", &build, rule);
     let plan = fleet.release("blog@b");
     fleet.run_until("the plan ends", |fleet| has_failed(fleet, &plan));
     assert_eq!(fleet.declared_to("box-2"), ["a"], "the next wave is never sent");
@@ -141,7 +147,6 @@ fn a_trial_that_a_book_refuses_is_wanting_and_neither_failed_nor_unable() {
     let why = &verdict.why.text;
     let frees = format!("controller instances retry blog-1 --machine box-1 --build {build}");
     assert!(why.contains("blog-1 is held") && why.contains(&frees), "{why}");
-    // It never left what it ran.
     fleet.run(5);
     assert_eq!(fleet.runs("box-1").as_deref(), Some("a"));
     assert_eq!(fleet.conditions(), ["build.blog.box-1.rolled-back"]);
