@@ -1,5 +1,7 @@
 //! The command line: every command, flag and word of it, and what `--help` teaches.
 
+mod freeing;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -7,6 +9,11 @@ use inventory::Target;
 use names::{Commit, MachineName, ModuleName, PlanId};
 use terminal::output::Format;
 use wire::api::BuildRef;
+
+use freeing::{INSTANCES_EXAMPLES, MACHINES_EXAMPLES, PROMOTE_EXAMPLES, ROLLBACK_EXAMPLES};
+pub(crate) use freeing::{
+    InstancesVerb, Machines, MachinesVerb, OfInstances, Promote, Retry, Rollback, Said, Which,
+};
 
 use crate::sample::SampleFlags;
 
@@ -63,8 +70,18 @@ pub(crate) enum Command {
 /// The commands that ask a running controller.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Asking {
-    /// Every machine: whether it is heard, what it holds and runs
-    Machines,
+    /// Every machine: whether it is heard, what it holds and runs; and what its failure book holds
+    #[command(after_help = MACHINES_EXAMPLES)]
+    Machines(Machines),
+    /// Every instance: its build, its state, and what holds it; and how one is let try again
+    #[command(args_conflicts_with_subcommands = true, after_help = INSTANCES_EXAMPLES)]
+    Instances(OfInstances),
+    /// Say, signed, that a build is current: machines free what they hold against it
+    #[command(after_help = PROMOTE_EXAMPLES)]
+    Promote(Promote),
+    /// Say, signed, that a module goes back to a build: machines free what keeps it from being started
+    #[command(after_help = ROLLBACK_EXAMPLES)]
+    Rollback(Rollback),
     /// Every module: its builds and where it is assigned
     Modules,
     /// The builds of all modules or of one, and how new ones come in

@@ -7,10 +7,13 @@ use wire::api::{Answer, Ask, Pace, Run};
 
 use crate::{
     builds, clock,
-    command_line::{Asking, Assign, Builds, BuildsVerb, Plans, PlansVerb, Release, Unassign},
+    command_line::{
+        Asking, Assign, Builds, BuildsVerb, InstancesVerb, Machines, MachinesVerb, OfInstances,
+        Plans, PlansVerb, Release, Unassign, Which,
+    },
     failure::{Failure, FailureKind},
     folder::Folder,
-    follow,
+    follow, freeing,
     output::{Asks, Confirmed, Output},
     shown,
     socket::Client,
@@ -47,7 +50,24 @@ pub(crate) async fn run(asking: Asking, folder: &Folder, output: &Output) -> Res
             Ask::Unassign { module, to }
         }
         Asking::Assign(assign) => assignment(assign)?,
-        Asking::Machines => Ask::Machines,
+        Asking::Machines(Machines { verb: Some(MachinesVerb::Books { machine, module }) }) => {
+            return freeing::books(&mut client, machine, module, output).await;
+        }
+        Asking::Instances(OfInstances { verb: Some(InstancesVerb::Retry(retry)), which: _ }) => {
+            return freeing::retry(&mut client, folder, retry, output).await;
+        }
+        Asking::Promote(promote) => {
+            return freeing::promote(&mut client, folder, promote, output).await;
+        }
+        Asking::Rollback(rollback) => {
+            return freeing::rollback(&mut client, folder, rollback, output).await;
+        }
+        Asking::Instances(OfInstances { verb: Some(InstancesVerb::List(which)), which: _ })
+        | Asking::Instances(OfInstances { verb: None, which }) => {
+            let Which { module, machine } = which;
+            Ask::Instances { module, machine }
+        }
+        Asking::Machines(Machines { verb: None | Some(MachinesVerb::List) }) => Ask::Machines,
         Asking::Modules => Ask::Modules,
         Asking::Builds(Builds { verb: Some(BuildsVerb::List { module }), module: _ })
         | Asking::Builds(Builds { verb: None, module }) => Ask::Builds { module },
@@ -74,6 +94,12 @@ fn show(answer: &Answer, output: &Output) -> Result<(), Failure> {
         }
         Answer::Registered(registered) => output.answer(registered, shown::registered),
         Answer::Released(released) => output.answer(&**released, shown::released),
+        Answer::Instances(instances) => {
+            output.answer(instances, |all, paint| shown::instances(all, paint))
+        }
+        Answer::Book(_) | Answer::Said(_) | Answer::Pointed(_) | Answer::Pointers(_) => {
+            Err(Failure::failed("the controller answered something else than was asked"))
+        }
         Answer::Done(done) => output.answer(done, |done, _| done.clone()),
         Answer::Refused(refusal) => Err(refusal.clone().into()),
     }

@@ -4,6 +4,9 @@ use std::io;
 
 use chrono::{DateTime, Utc};
 use controller_shell::Ids;
+use names::WordId;
+
+use crate::failure::Failure;
 
 /// The digits of Crockford's base 32.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -29,6 +32,13 @@ impl Ulids {
         let [high, low] = [machine_os::draw()?, machine_os::draw()?].map(u128::from);
         Ok(Self { last_ms: 0, chance: (high << 64) | low })
     }
+}
+
+/// An id for a word that is signed now.
+pub(crate) fn word(now: DateTime<Utc>) -> Result<WordId, Failure> {
+    let mut ulids =
+        Ulids::new().map_err(|error| Failure::because("no ids can be drawn", &error))?;
+    WordId::new(ulids.fresh(now)).map_err(|error| Failure::because("no id was drawn", &error))
 }
 
 impl Ids for Ulids {

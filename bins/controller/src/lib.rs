@@ -7,6 +7,7 @@
 //!   the environment; `shown` makes text of views, as pure functions.
 //! - `socket` has both ends of the line between a command and a running controller; `folder` says what lies where.
 //! - `builds` packs and registers, `artifacts` removes what is packed and needed no more; `follow` waits for a plan; `judge` judges facts and `keyring` makes keys, both without a controller.
+//! - `freeing` has what machines hold, and signs what frees it.
 //! - `dev` is a whole fleet in one process, with `sample` for it to release.
 
 mod artifacts;
@@ -18,6 +19,7 @@ mod dev;
 mod folder;
 mod follow;
 mod frame;
+mod freeing;
 mod ids;
 mod judge;
 mod keyring;

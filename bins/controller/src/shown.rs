@@ -2,6 +2,7 @@
 
 mod builds;
 mod conditions;
+mod freeing;
 mod gates;
 mod machines;
 mod modules;
@@ -9,6 +10,7 @@ mod plan;
 
 pub(crate) use builds::{build_name, builds, registered};
 pub(crate) use conditions::conditions;
+pub(crate) use freeing::{book, instances, pointer, retried};
 pub(crate) use gates::gates;
 pub(crate) use machines::machines;
 pub(crate) use modules::modules;

@@ -1,5 +1,7 @@
 //! The controller's core: facts in, decisions out.
 
+mod sent;
+
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -7,13 +9,13 @@ use conditions::{Event as ConditionEvent, Keeper};
 use inventory::{Epoch, Machine};
 use names::{MachineName, PlanId};
 use wire::{
-    DeclareReply, Hello, HelloReply, Report, ReportReply, Statement,
-    api::{Answer, Ask, Refusal, RefusalKind},
+    Hello, HelloReply, Report, ReportReply, Statement,
+    api::{Ask, Refusal, RefusalKind},
 };
 
 use crate::{
-    ask::{self, Asking},
-    begin, catch_up, deliver, doctor, judge,
+    ask::{self, Asking, Reply},
+    begin, catch_up, deliver, doctor, hand_over, judge,
     judge::Judged,
     kept_there::kept_there,
     plan::PlanState,
@@ -38,7 +40,7 @@ const RETRY_AFTER: TimeDelta = TimeDelta::seconds(2);
 /// carries out the rest of the step.
 ///
 /// ```text
-/// hear_…, delivered, tick        what happened
+/// hear_…, delivered, handed, tick  what happened
 /// next → land → landed → do → carried_out        until next has nothing more
 /// ask → land → landed → do → carried_out → answer
 /// ```
@@ -59,6 +61,8 @@ pub struct Controller {
     told: Told,
     /// When it last looked for something to do.
     looked: DateTime<Utc>,
+    /// Machines that may not have heard every pointer.
+    to_hand: BTreeSet<MachineName>,
     /// Plans whose gates' bounds were moved, and that have not landed since.
     moved_bounds: BTreeSet<PlanId>,
 }
@@ -86,6 +90,7 @@ impl Controller {
             inventory_changed: true,
             told,
             looked: now,
+            to_hand: BTreeSet::new(),
             moved_bounds: BTreeSet::new(),
         };
         controller.move_bounds(gap);
@@ -126,6 +131,7 @@ impl Controller {
             sighting.memory = Memory::Lost;
         }
         sighting.take_hello(now, hello);
+        self.to_hand.insert(sighting_of.clone());
         self.inventory_changed |= is_ahead;
         self.judging_due = true;
         let declaration = declared.filter(|_| !is_held && !is_ahead).cloned();
@@ -171,37 +177,14 @@ impl Controller {
         Ok((step, reply))
     }
 
-    /// A machine answered a declaration that was sent, or did not (`None`).
-    pub fn delivered(
-        &mut self,
-        now: DateTime<Utc>,
-        machine: &MachineName,
-        number: inventory::DeclarationNumber,
-        reply: Option<DeclareReply>,
-    ) {
-        let Some(sighting) = self.state.sightings.get_mut(machine) else { return };
-        match reply {
-            // The pause before the next try began when it was sent.
-            None => {}
-            Some(DeclareReply::Taken) => {
-                sighting.heard = Some(now);
-                sighting.delivery = Delivery::Taken { number };
-            }
-            Some(DeclareReply::Refused(why)) => {
-                sighting.heard = Some(now);
-                sighting.delivery = Delivery::Refused { number, why, at: now };
-            }
-        }
-    }
-
     /// Time has passed. To be called at least every few seconds.
     pub fn tick(&mut self) {
         self.ticked = true;
         self.judging_due = true;
     }
 
-    /// A person's request: what to land and do before the answer is given, and the answer.
-    pub fn ask(&self, asking: Asking<'_>, ask: Ask) -> Result<(Step, Answer), Refusal> {
+    /// A person's request: what to land and do before the answer is given, and the answer, or who has it.
+    pub fn ask(&self, asking: Asking<'_>, ask: Ask) -> Result<(Step, Reply), Refusal> {
         ask::ask(&self.state, asking, ask)
     }
 
@@ -239,7 +222,8 @@ impl Controller {
             .or_else(|| self.catch_up(now))
             .or_else(|| self.examine(now))
             .or_else(|| self.keep_clock(moment))
-            .or_else(|| self.deliver(now))?;
+            .or_else(|| self.deliver(now))
+            .or_else(|| hand_over::hand_over(&self.state, now, &mut self.to_hand))?;
         if !step.land.is_empty() {
             self.add_bookkeeping(&mut step, moment);
         }
@@ -279,30 +263,6 @@ impl Controller {
         self.ticked = true;
     }
 
-    /// The effects of a step are on their way.
-    pub fn carried_out(&mut self, now: DateTime<Utc>, step: &Step) {
-        for effect in &step.then {
-            match effect {
-                Effect::Tell(_) => self.told.number = self.state.records.last_event(),
-                Effect::Send(declaration) => {
-                    let sighting =
-                        self.state.sightings.entry(declaration.machine.clone()).or_default();
-                    let number = declaration.number;
-                    let tries = match &sighting.delivery {
-                        Delivery::Trying { number: before, tries, .. } if *before == number => {
-                            tries.saturating_add(1)
-                        }
-                        Delivery::Trying { .. }
-                        | Delivery::NotTried
-                        | Delivery::Taken { .. }
-                        | Delivery::Refused { .. } => 1,
-                    };
-                    sighting.delivery = Delivery::Trying { number, at: now, tries };
-                }
-            }
-        }
-    }
-
     /// The answer when what a request rests on did not land.
     pub fn not_kept(why: &str) -> Refusal {
         Refusal {
@@ -334,6 +294,7 @@ impl Controller {
                 self.inventory_changed = true;
                 self.judging_due = true;
             }
+            Record::Pointer(_) => self.to_hand.extend(self.state.records.machines.keys().cloned()),
             Record::Report(_) => self.judging_due = true,
             Record::Build(_)
             | Record::Verdict(_)

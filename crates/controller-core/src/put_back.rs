@@ -68,9 +68,21 @@ impl PutBack {
     }
 }
 
-/// The next step of a plan that is being put back; `None` while it waits for reports, or when nothing of it is left.
+/// The next step of a plan that is being put back, or that has failed and hears more of it; `None` while it waits for reports, or when nothing of it is left.
 pub(crate) fn advance(state: &State, now: DateTime<Utc>, plan: &Plan) -> Option<Step> {
-    let PlanState::PuttingBack(put_back) = &plan.state else { return None };
+    let put_back = match &plan.state {
+        PlanState::PuttingBack(put_back) => put_back,
+        PlanState::Failed(put_back) if put_back.handling.need() == Need::Done => {
+            return late(state, now, plan, put_back);
+        }
+        PlanState::Failed(put_back) => put_back,
+        PlanState::Queued
+        | PlanState::Sending { .. }
+        | PlanState::Judging { .. }
+        | PlanState::Done { .. }
+        | PlanState::Stopped { .. }
+        | PlanState::Superseded { .. } => return None,
+    };
     let mut handling = put_back.handling.clone();
     // Each answer moves it one step, and a handling has a bounded number of them.
     loop {
@@ -83,10 +95,50 @@ pub(crate) fn advance(state: &State, now: DateTime<Utc>, plan: &Plan) -> Option<
         if !step.land.is_empty() || step.why == SAVED {
             step.why = format!("plan {}: {}", plan.id, step.why);
             let put_back = PutBack { handling, ..PutBack::clone(put_back) };
-            step.put(Plan { state: PlanState::PuttingBack(Box::new(put_back)), ..plan.clone() });
+            step.put(Plan { state: going_on(plan, put_back), ..plan.clone() });
             return Some(step);
         }
     }
+}
+
+/// The plan with its handling one step further. One that has failed and hears of it once more stays ended: nothing waits for
+/// it.
+fn going_on(plan: &Plan, put_back: PutBack) -> PlanState {
+    match plan.state {
+        PlanState::Failed(_) => PlanState::Failed(Box::new(put_back)),
+        PlanState::Queued
+        | PlanState::Sending { .. }
+        | PlanState::Judging { .. }
+        | PlanState::PuttingBack(_)
+        | PlanState::Done { .. }
+        | PlanState::Stopped { .. }
+        | PlanState::Superseded { .. } => PlanState::PuttingBack(Box::new(put_back)),
+    }
+}
+
+/// A machine that was not back when the plan ended reports that it is: somebody freed what its book held, or what was in
+/// the way is gone. How the rollback ended is then kept and said anew.
+fn late(state: &State, now: DateTime<Utc>, plan: &Plan, put_back: &PutBack) -> Option<Step> {
+    let mut stuck = put_back.handling.stuck();
+    stuck.retain(|it| goes_back(state, plan, it) && !is_overtaken(state, plan, it.module));
+    let reports = stuck.iter().filter_map(|it| reports::of(state, it)).collect();
+    let mut handling = put_back.handling.clone();
+    if !handling.take_late(now, reports) {
+        return None;
+    }
+    let mut step =
+        Step::new(format!("plan {}: a machine reports late on what was put back", plan.id));
+    let put_back = PutBack { handling, ..put_back.clone() };
+    step.put(Plan { state: PlanState::Failed(Box::new(put_back)), ..plan.clone() });
+    Some(step)
+}
+
+/// Whether a machine is still declared the build that the plan would put back there.
+fn goes_back(state: &State, plan: &Plan, awaited: &Awaited<'_>) -> bool {
+    let declared = state.records.declared.get(awaited.machine);
+    let declared = declared.and_then(|it| it.declaration.modules.get(awaited.module));
+    let target = move_of(plan, awaited.module).and_then(|it| it.from.as_ref());
+    declared.is_some_and(|declared| Some(&declared.build) == target)
 }
 
 /// A step that writes nothing but the plan itself.
@@ -208,17 +260,18 @@ fn send(
     if accepted.is_empty() { failure::Sent::Refused } else { failure::Sent::Accepted(accepted) }
 }
 
+/// Whether a newer plan moves the module, or did.
+fn is_overtaken(state: &State, plan: &Plan, module: &str) -> bool {
+    let mut plans = state.records.plans.values();
+    plans.any(|other| {
+        other.id > plan.id && other.state != PlanState::Queued && move_of(other, module).is_some()
+    })
+}
+
 /// What the awaited machines have reported. A newer plan of a module ends the waiting for it: what is on its machines is
 /// that plan's concern from then on.
 fn reported(state: &State, plan: &Plan, awaited: &[Awaited<'_>]) -> Option<Answer> {
-    let newer = state
-        .records
-        .plans
-        .values()
-        .filter(|other| other.id > plan.id && other.state != PlanState::Queued);
-    let overtaken =
-        newer.into_iter().any(|other| awaited.iter().any(|it| move_of(other, it.module).is_some()));
-    if overtaken {
+    if awaited.iter().any(|it| is_overtaken(state, plan, it.module)) {
         return Some(Answer::ReportsEnded);
     }
     let reports: Vec<_> = awaited.iter().filter_map(|it| reports::of(state, it)).collect();

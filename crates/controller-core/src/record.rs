@@ -5,9 +5,12 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use conditions::Keeper;
 use inventory::{Build, Content, Declaration, Machine, Module, Stage, Trial, Verdict};
-use names::{BuildId, MachineName, ModuleName, PlanId};
+use names::{AccountName, BuildId, ChannelName, MachineName, ModuleName, PlanId};
 use serde::{Deserialize, Serialize};
-use wire::{Event, Report};
+use wire::{
+    Event, Report,
+    signed::{Pointer, Signed},
+};
 
 use crate::{plan::Plan, timeline::Anchor};
 
@@ -28,6 +31,8 @@ pub enum Record {
     Report(KeptReport),
     /// A plan.
     Plan(Plan),
+    /// The newest pointer of a channel.
+    Pointer(KeptPointer),
     /// All conditions.
     Conditions(Keeper),
     /// Something that is told.
@@ -54,6 +59,39 @@ pub struct KeptReport {
     pub at: DateTime<Utc>,
     /// The report.
     pub report: Report,
+}
+
+/// The newest pointer of a channel: machines that were away are still to hear it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptPointer {
+    /// What it says. The controller has looked whether that is what was signed, and not whether anybody trusts the key:
+    /// each machine does that itself.
+    pub pointer: Pointer,
+    /// As it was signed, and as it is handed on.
+    pub signed: Signed,
+    /// Who brought it.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// A channel of a module: one pointer of it counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PointerKey {
+    /// Whose module it is.
+    pub account: AccountName,
+    /// Which.
+    pub module: ModuleName,
+    /// Which of its channels.
+    pub channel: ChannelName,
+}
+
+impl KeptPointer {
+    /// Which channel it is of.
+    pub fn key(&self) -> PointerKey {
+        let Pointer { account, module, channel, .. } = self.pointer.clone();
+        PointerKey { account, module, channel }
+    }
 }
 
 /// Something that is told, with its place in the order of telling.
@@ -89,6 +127,8 @@ pub enum RecordKey {
     Report(MachineName),
     /// `plan/<id>`
     Plan(PlanId),
+    /// `pointer/<account>/<module>/<channel>`
+    Pointer(PointerKey),
     /// `conditions/all`
     Conditions,
     /// `event/<number>`, padded so that the order of texts is the order of numbers
@@ -134,6 +174,7 @@ impl Record {
             Self::Declared(declared) => RecordKey::Declared(declared.declaration.machine.clone()),
             Self::Report(kept) => RecordKey::Report(kept.report.machine.clone()),
             Self::Plan(plan) => RecordKey::Plan(plan.id.clone()),
+            Self::Pointer(kept) => RecordKey::Pointer(kept.key()),
             Self::Conditions(_) => RecordKey::Conditions,
             Self::Event(event) => RecordKey::Event(event.number),
             Self::Told(_) => RecordKey::Told,
@@ -151,6 +192,7 @@ impl Record {
             Self::Declared(it) => serde_json::to_vec(it),
             Self::Report(it) => serde_json::to_vec(it),
             Self::Plan(it) => serde_json::to_vec(it),
+            Self::Pointer(it) => serde_json::to_vec(it),
             Self::Conditions(it) => serde_json::to_vec(it),
             Self::Event(it) => serde_json::to_vec(it),
             Self::Told(it) => serde_json::to_vec(it),
@@ -173,6 +215,7 @@ impl Record {
             "declared" => Self::Declared(read(key, bytes)?),
             "report" => Self::Report(read(key, bytes)?),
             "plan" => Self::Plan(read(key, bytes)?),
+            "pointer" => Self::Pointer(read(key, bytes)?),
             "conditions" => Self::Conditions(read(key, bytes)?),
             "event" => Self::Event(read(key, bytes)?),
             "told" => Self::Told(read(key, bytes)?),
@@ -198,6 +241,9 @@ impl fmt::Display for RecordKey {
             Self::Declared(machine) => write!(f, "declared/{machine}"),
             Self::Report(machine) => write!(f, "report/{machine}"),
             Self::Plan(id) => write!(f, "plan/{id}"),
+            Self::Pointer(PointerKey { account, module, channel }) => {
+                write!(f, "pointer/{account}/{module}/{channel}")
+            }
             Self::Conditions => f.write_str("conditions/all"),
             Self::Event(number) => write!(f, "event/{number:020}"),
             Self::Told => f.write_str("told/events"),
@@ -218,5 +264,5 @@ macro_rules! into_record {
 
 into_record! {
     Machine(Machine), Module(Module), Build(Build), Verdict(Verdict), Declared(Declared), Report(KeptReport), Plan(Plan),
-    Conditions(Keeper), Event(NumberedEvent), Told(Told), Clock(Anchor),
+    Pointer(KeptPointer), Conditions(Keeper), Event(NumberedEvent), Told(Told), Clock(Anchor),
 }

@@ -9,7 +9,9 @@ use wire::Event;
 
 use crate::{
     plan::{Plan, PlanState},
-    record::{Declared, KeptReport, NumberedEvent, Record, RecordKey, Told},
+    record::{
+        Declared, KeptPointer, KeptReport, NumberedEvent, PointerKey, Record, RecordKey, Told,
+    },
     step::Write,
     timeline::Anchor,
 };
@@ -34,6 +36,8 @@ pub struct Records {
     pub reports: BTreeMap<MachineName, KeptReport>,
     /// Plans, the oldest first.
     pub plans: BTreeMap<PlanId, Plan>,
+    /// The newest pointer of each channel.
+    pub pointers: BTreeMap<PointerKey, KeptPointer>,
     /// Conditions.
     pub conditions: Keeper,
     /// The newest events, by number.
@@ -83,6 +87,7 @@ impl Records {
             Record::Declared(it) => drop(self.declared.insert(it.declaration.machine.clone(), it)),
             Record::Report(it) => drop(self.reports.insert(it.report.machine.clone(), it)),
             Record::Plan(it) => drop(self.plans.insert(it.id.clone(), it)),
+            Record::Pointer(it) => drop(self.pointers.insert(it.key(), it)),
             Record::Conditions(it) => self.conditions = it,
             Record::Event(NumberedEvent { number, event }) => {
                 drop(self.events.insert(number, event));
@@ -114,6 +119,7 @@ impl Records {
             RecordKey::Declared(machine) => drop(self.declared.remove(machine)),
             RecordKey::Report(machine) => drop(self.reports.remove(machine)),
             RecordKey::Plan(id) => drop(self.plans.remove(id)),
+            RecordKey::Pointer(key) => drop(self.pointers.remove(key)),
             RecordKey::Event(number) => drop(self.events.remove(number)),
             // These are never deleted: a verdict is kept for good, and of the others there is one each.
             RecordKey::Verdict(..) | RecordKey::Conditions | RecordKey::Told | RecordKey::Clock => {

@@ -1,10 +1,11 @@
 //! What machines report of single modules.
 
 use inventory::Declaration;
-use wire::{ModuleOutcome, ResourceState};
+use names::BuildId;
+use wire::{HeldBy, HeldInstance, ModuleOutcome, ModuleReport, ResourceState, retry_command};
 
 use crate::{
-    failure::{self, Awaited, Refusal, Reported},
+    failure::{self, Awaited, HeldBack, Refusal, Reported},
     record::KeptReport,
     state::State,
 };
@@ -34,12 +35,42 @@ pub(crate) fn of(state: &State, awaited: &Awaited<'_>) -> Option<failure::Report
             ModuleOutcome::Failed { instance, why } => {
                 Reported::Failed { why: format!("{instance}: {why}") }
             }
-            ModuleOutcome::Refused { rule } => {
-                Reported::Refused(Refusal::Rule { rule: rule.clone() })
-            }
+            ModuleOutcome::Refused { rule } => Reported::Refused(refusal(module, rule)),
             ModuleOutcome::Unable { why, .. } => Reported::Other { said: why.clone() },
         },
     })
+}
+
+/// Whether it is the machine's failure book that refuses, which a signed word can free, or another rule.
+fn refusal(report: &ModuleReport, rule: &str) -> Refusal {
+    let held = holding(report).map(|held| HeldBack {
+        instance: held.instance.to_string(),
+        build: held.build.to_string(),
+        rule: held.rule.to_string(),
+    });
+    let instances: Vec<_> = held.collect();
+    match instances.is_empty() {
+        true => Refusal::Rule { rule: rule.to_owned() },
+        false => Refusal::Held { instances },
+    }
+}
+
+/// What the machine's failure book holds against the build that was declared. A book tells all that it holds of a module, and
+/// what is recorded of another build keeps nobody from this one.
+pub(crate) fn holding(report: &ModuleReport) -> impl Iterator<Item = &HeldInstance> {
+    let wanted = report.build.as_ref();
+    report.held.iter().flatten().filter(move |held| is_against(held, wanted))
+}
+
+fn is_against(held: &HeldInstance, wanted: Option<&BuildId>) -> bool {
+    let is_wanted = Some(&held.build) == wanted;
+    match held.rule {
+        HeldBy::Record => is_wanted,
+        // A newer build was at the data, so it is every other build that is not started.
+        HeldBy::Marker => !is_wanted,
+        // That too, and it failed as well.
+        HeldBy::HeldDown | HeldBy::Other => true,
+    }
 }
 
 /// A person took the assignment back meanwhile, so nothing is put back there: all there is to wait for is that the machine
@@ -61,14 +92,30 @@ fn withdrawn(
 pub(crate) fn said(state: &State, machine: &str, module: &str) -> Option<String> {
     let report =
         state.records.reports.get(machine).and_then(|kept| kept.report.modules.get(module));
-    match report.map(|report| &report.outcome) {
-        Some(ModuleOutcome::Failed { instance, why }) => return Some(format!("{instance}: {why}")),
-        Some(ModuleOutcome::Refused { rule }) => return Some(rule.clone()),
-        Some(ModuleOutcome::Unable { why, .. }) => return Some(why.clone()),
-        Some(ModuleOutcome::Applied) | None => {}
+    match report.map(|report| (report, &report.outcome)) {
+        Some((_, ModuleOutcome::Failed { instance, why })) => {
+            return Some(format!("{instance}: {why}"));
+        }
+        Some((report, ModuleOutcome::Refused { rule })) => {
+            return Some(refused(machine, report, rule));
+        }
+        Some((_, ModuleOutcome::Unable { why, .. })) => return Some(why.clone()),
+        Some((_, ModuleOutcome::Applied)) | None => {}
     }
     let stated = state.sightings.get(machine)?.statement.as_ref()?;
     let resources = stated.statement.resources.iter().filter(|it| it.module.as_str() == module);
     let ill = resources.filter(|it| it.state != ResourceState::Healthy);
     ill.filter_map(|it| it.why.clone()).next()
+}
+
+/// The rule, with the commands that free what the machine's failure book holds, where that is it.
+fn refused(machine: &str, report: &ModuleReport, rule: &str) -> String {
+    let frees =
+        |held: &HeldInstance| retry_command(machine, held.instance.as_str(), held.build.as_str());
+    let mut commands: Vec<_> = holding(report).map(frees).collect();
+    commands.dedup();
+    match commands.is_empty() {
+        true => rule.to_owned(),
+        false => format!("{rule}; to let it be tried there again: {}", commands.join(", ")),
+    }
 }

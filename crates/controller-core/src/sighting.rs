@@ -1,8 +1,11 @@
 //! What the controller has heard from a machine since it started: gone with the process, and soon heard again.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use inventory::DeclarationNumber;
-use wire::{EngineNonce, Hello, RefusedDeclaration, Statement};
+use names::WordId;
+use wire::{EngineNonce, Hello, RefusedDeclaration, Statement, WordReply};
 
 /// A machine that was not heard for this long is silent: three statements in a row are missing.
 pub const SILENT_AFTER: TimeDelta = TimeDelta::seconds(15);
@@ -26,7 +29,18 @@ pub struct Sighting {
     pub memory: Memory,
     /// Since when the controller listens to it.
     pub expected: Option<DateTime<Utc>>,
+    /// The pointers that it was handed.
+    pub pointers: BTreeMap<WordId, Handed>,
     past_engines: Vec<EngineNonce>,
+}
+
+/// What became of handing a machine a pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Handed {
+    /// It was handed over at this time, and is not answered yet.
+    At(DateTime<Utc>),
+    /// It answered.
+    Answered(WordReply),
 }
 
 /// Whether a machine remembers what it reported.

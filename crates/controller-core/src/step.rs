@@ -1,7 +1,8 @@
 //! What the core decides at one time: what must land, and what may then be done.
 
 use inventory::Declaration;
-use wire::Event;
+use names::{MachineName, WordId};
+use wire::{Event, signed::Signed};
 
 use crate::record::{Record, RecordKey};
 
@@ -35,6 +36,19 @@ pub enum Effect {
     Send(Box<Declaration>),
     /// Tell everyone who listens.
     Tell(Box<Event>),
+    /// Hand a machine a signed pointer. It answers whether it takes it, and what that freed.
+    Hand(Box<Handing>),
+}
+
+/// A pointer on its way to a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Handing {
+    /// To which machine.
+    pub machine: MachineName,
+    /// The pointer's id.
+    pub id: WordId,
+    /// The pointer.
+    pub pointer: Signed,
 }
 
 impl Step {

@@ -1,6 +1,7 @@
 //! What people see: the records, told in the words of the answers.
 
 mod gate;
+mod held;
 mod inventory;
 mod machine;
 mod plan;
@@ -9,6 +10,7 @@ use ::conditions::{Condition, Severity};
 use wire::api::ConditionView;
 
 pub(crate) use gate::gates;
+pub(crate) use held::{instances, pointer, pointers};
 pub(crate) use inventory::{builds, modules};
 pub(crate) use machine::machines;
 pub(crate) use plan::{plan, plan_note, plan_word, plans};

@@ -6,6 +6,7 @@
 //! drive the very same code.
 
 mod intake;
+mod of_machine;
 mod ports;
 mod restore;
 mod serve;

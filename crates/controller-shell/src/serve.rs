@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bus::{Bus, Bytes, Message, Request, SubscribeError};
 use chrono::{DateTime, Utc};
-use controller_core::{Anchor, Asking, Controller as Core, Rules, Timeline};
+use controller_core::{Anchor, Asking, Controller as Core, Reply, Rules, Timeline};
 use inventory::{Epoch, Machine};
 use serde::Serialize;
 use store::Store;
@@ -20,6 +20,7 @@ use wire::{
 
 use crate::{
     intake::{Intake, read_message, read_request},
+    of_machine,
     ports::{Clock, Ids},
     restore::{RestoreError, read, restore},
     walk::{Delivered, SENDER, walk, with_sources},
@@ -253,8 +254,11 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
                 }
             }
             Came::Asked(asked) => self.take_request(now, asked).await,
-            Came::Delivered(Delivered { machine, number, reply }) => {
+            Came::Delivered(Delivered::Declared { machine, number, reply }) => {
                 self.core.delivered(now, &machine, number, reply);
+            }
+            Came::Delivered(Delivered::Pointed { machine, id, reply }) => {
+                self.core.handed(now, &machine, &id, reply);
             }
             Came::Tick => self.core.tick(),
             Came::Stop => {}
@@ -278,8 +282,17 @@ impl<S: Store, B: Bus, C: Clock, I: Ids> Running<S, B, C, I> {
                 let decided = self.core.ask(Asking { sender: &sender, now, fresh: &fresh }, ask);
                 let told = match decided {
                     Err(refusal) => Answer::Refused(refusal),
-                    Ok((step, told)) => match self.walk(now, &step).await {
-                        Ok(()) => told,
+                    Ok((_, Reply::Machine { machine, question })) => {
+                        let bus = self.bus.clone();
+                        // In the background: a machine that does not answer keeps nobody waiting but who asked.
+                        tokio::spawn(async move {
+                            let told = of_machine::ask(&bus, now, &machine, *question).await;
+                            let _ = answer.send(told);
+                        });
+                        return;
+                    }
+                    Ok((step, Reply::Told(told))) => match self.walk(now, &step).await {
+                        Ok(()) => *told,
                         Err(why) => Answer::Refused(Core::not_kept(&why)),
                     },
                 };

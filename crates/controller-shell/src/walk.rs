@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use bus::{Bus, Subject};
 use chrono::{DateTime, Utc};
-use controller_core::{Controller, Effect, Plan, PlanState, Record, Step, Write};
+use controller_core::{Controller, Effect, Handing, Plan, PlanState, Record, Step, Write};
 use inventory::Declaration;
-use names::MachineName;
+use names::{MachineName, WordId};
 use store::{Batch, Entry, Expect, Key, Reserve, Store};
 use tokio::sync::mpsc;
-use wire::{Declare, DeclareReply, Envelope, subject};
+use wire::{Declare, DeclareReply, Envelope, Word, WordReply, subject};
+
+use crate::of_machine;
 
 /// How long a machine has to say whether it keeps a declaration.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
@@ -17,12 +19,17 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 /// How the controller names itself on the bus.
 pub(crate) const SENDER: &str = "controller";
 
-/// What came back from a machine that was sent a declaration.
+/// What came back from a machine.
 #[derive(Debug)]
-pub(crate) struct Delivered {
-    pub(crate) machine: MachineName,
-    pub(crate) number: inventory::DeclarationNumber,
-    pub(crate) reply: Option<DeclareReply>,
+pub(crate) enum Delivered {
+    /// To a declaration that it was sent.
+    Declared {
+        machine: MachineName,
+        number: inventory::DeclarationNumber,
+        reply: Option<DeclareReply>,
+    },
+    /// To a pointer that it was handed.
+    Pointed { machine: MachineName, id: WordId, reply: Option<WordReply> },
 }
 
 /// Why a step did not land.
@@ -57,6 +64,7 @@ pub(crate) async fn walk<S: Store, B: Bus>(
         match effect {
             Effect::Tell(event) => tell(bus, now, event).await,
             Effect::Send(declaration) => send(bus, deliveries, now, declaration),
+            Effect::Hand(handing) => hand(bus, deliveries, now, handing),
         }
     }
     core.carried_out(now, step);
@@ -122,7 +130,23 @@ fn send<B: Bus>(
     tokio::spawn(async move {
         let reply = request(&bus, &machine, &envelope).await;
         // The receiver is gone only when the controller is.
-        let _ = deliveries.send(Delivered { machine, number, reply }).await;
+        let _ = deliveries.send(Delivered::Declared { machine, number, reply }).await;
+    });
+}
+
+/// Hands a pointer over in the background; the core does so again when nothing comes back.
+fn hand<B: Bus>(
+    bus: &B,
+    deliveries: &mpsc::Sender<Delivered>,
+    now: DateTime<Utc>,
+    handing: &Handing,
+) {
+    let (bus, deliveries) = (bus.clone(), deliveries.clone());
+    let Handing { machine, id, pointer } = handing.clone();
+    tokio::spawn(async move {
+        let reply = of_machine::say(&bus, now, &machine, Word::Pointer(pointer)).await.ok();
+        // The receiver is gone only when the controller is.
+        let _ = deliveries.send(Delivered::Pointed { machine, id, reply }).await;
     });
 }
 

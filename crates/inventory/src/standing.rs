@@ -299,6 +299,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_put_back_may_still_be_and_nothing_follows_that() {
+        let [to, other] = [ULID, "01ARZ3NDEKTSV4RRFFQ69G5FAW"].map(|id| BuildId::new(id).unwrap());
+        let why = Why { code: "held".to_owned(), text: "box-1 holds blog-1".to_owned() };
+        let key = (Trial(1), Stage::First);
+        let mut verdicts = Verdicts::from_iter([verdict(content(1), 1, Stage::First, failed())]);
+        let mut moved = |word| verdicts.move_rollback(&content(1), key, word).map(|_| ());
+        let not_put_back = RollbackWord::NotPutBack { to: Some(to.clone()), why };
+        assert_eq!(moved(not_put_back.clone()), Ok(()));
+        let elsewhere = RollbackWord::PutBack { to: other };
+        assert_eq!(moved(elsewhere), Err(WordError::CannotFollow), "to no other build");
+        assert_eq!(moved(RollbackWord::PutBack { to: to.clone() }), Ok(()));
+        for word in [not_put_back, RollbackWord::PutBack { to }] {
+            assert_eq!(moved(word), Err(WordError::CannotFollow));
+        }
+    }
+
+    #[test]
     fn a_rollback_moves_on_once_and_to_no_other_build() {
         let to = BuildId::new(ULID).unwrap();
         let other = BuildId::new("01ARZ3NDEKTSV4RRFFQ69G5FAW").unwrap();

@@ -144,15 +144,25 @@ impl End {
 }
 
 impl RollbackWord {
-    /// Whether this word may follow that one: only what is rolling back moves on, and to no other build.
+    /// Whether this word may follow that one: what is rolling back moves on, what was not put back may still be, and to no
+    /// other build than was decided.
     pub fn may_follow(&self, before: &Self) -> bool {
-        let Self::RollingBack { to: decided } = before else {
-            return false;
-        };
-        match self {
-            Self::PutBack { to } => to == decided,
-            Self::NotPutBack { to, .. } => to.as_ref() == Some(decided),
-            Self::RollingBack { .. } | Self::Unchanged => false,
+        match (before, self) {
+            (Self::RollingBack { to: decided }, Self::PutBack { to })
+            | (Self::NotPutBack { to: Some(decided), .. }, Self::PutBack { to }) => to == decided,
+            (Self::RollingBack { to: decided }, Self::NotPutBack { to, .. }) => {
+                to.as_ref() == Some(decided)
+            }
+            (
+                Self::RollingBack { .. }
+                | Self::PutBack { .. }
+                | Self::NotPutBack { .. }
+                | Self::Unchanged,
+                Self::RollingBack { .. }
+                | Self::PutBack { .. }
+                | Self::NotPutBack { .. }
+                | Self::Unchanged,
+            ) => false,
         }
     }
 }

@@ -108,6 +108,7 @@ impl From<Refusal> for Failure {
             RefusalKind::Unknown | RefusalKind::NotKept => FailureKind::Failed,
             RefusalKind::Rule => FailureKind::Refused,
             RefusalKind::Usage => FailureKind::Usage,
+            RefusalKind::Silent => FailureKind::Unreachable,
         };
         Self { kind, message: refusal.why, hints: refusal.hint.into_iter().collect() }
     }
@@ -137,6 +138,7 @@ mod tests {
             (RefusalKind::NotKept, 1),
             (RefusalKind::Usage, 2),
             (RefusalKind::Rule, 3),
+            (RefusalKind::Silent, 5),
         ] {
             let hint = Some("do that".to_owned());
             let failure = Failure::from(Refusal { kind, why: "so".to_owned(), hint });

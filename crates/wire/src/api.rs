@@ -5,9 +5,11 @@
 
 mod answer;
 mod ask;
+mod held;
 
 pub use answer::{
     Answer, BuildView, ConditionView, GateView, MachineState, MachineView, ModuleView, MoveView,
     PlanView, Refusal, RefusalKind, Registered, Released, ResourceView, WaveState, WaveView,
 };
 pub use ask::{Ask, BuildRef, BuildRefError, Pace, Registration, Run};
+pub use held::{InstanceView, PointedView, PointerView, Question, ReportPlace, RunView};

@@ -120,6 +120,12 @@ pub enum HeldMode {
     Other,
 }
 
+/// The command that lets an instance try the build again that its machine's book holds against it: what is told wherever
+/// something is held.
+pub fn retry_command(machine: &str, instance: &str, build: &str) -> String {
+    format!("controller instances retry {instance} --machine {machine} --build {build}")
+}
+
 impl fmt::Display for HeldBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -22,7 +22,9 @@ pub mod subject;
 mod trouble;
 mod word;
 
-pub use book::{BookAsked, BookState, BookStatus, HeldBy, HeldInstance, HeldMode, OnDisk};
+pub use book::{
+    BookAsked, BookState, BookStatus, HeldBy, HeldInstance, HeldMode, OnDisk, retry_command,
+};
 pub use declare::{BuildsKept, Declare, DeclareReply, Held, Hello, HelloReply, RefusedDeclaration};
 pub use envelope::{BYTES_MAX, Envelope, Unreadable, VERSION};
 pub use event::Event;

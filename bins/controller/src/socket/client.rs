@@ -2,15 +2,17 @@
 
 use std::{fmt, io::ErrorKind, time::Duration};
 
-use names::PlanId;
+use names::{MachineName, ModuleName, PlanId};
 use tokio::{
     io::{AsyncWriteExt, BufReader},
     net::UnixStream,
     time::timeout,
 };
 use wire::api::{
-    Answer, Ask, BuildView, MachineView, ModuleView, PlanView, Registered, Registration,
+    Answer, Ask, BuildView, InstanceView, MachineView, ModuleView, PlanView, PointerView, Question,
+    Registered, Registration,
 };
+use wire::{BookAsked, BookStatus, WordReply, signed::Signed};
 
 use super::{
     line::{self, ANSWER_BYTES_MAX, LineError, Reply, Request},
@@ -110,6 +112,20 @@ asks! {
     modules() Ask::Modules => Modules(Vec<ModuleView>);
     /// Every kept build.
     builds() Ask::Builds { module: None } => Builds(Vec<BuildView>);
+    /// Every kept build of one module.
+    builds_of(module: ModuleName) Ask::Builds { module: Some(module) } => Builds(Vec<BuildView>);
+    /// Every instance, of one module and machine or of all.
+    instances(module: Option<ModuleName>, machine: Option<MachineName>)
+        Ask::Instances { module, machine } => Instances(Vec<InstanceView>);
+    /// What a machine's failure book holds.
+    book(machine: MachineName, module: Option<ModuleName>)
+        Ask::OfMachine { machine, question: Question::Book(BookAsked { module }) } => Book(Box<BookStatus>);
+    /// What a machine says to a signed word.
+    say(machine: MachineName, question: Question) Ask::OfMachine { machine, question } => Said(WordReply);
+    /// Has a pointer kept and handed to every machine of its module.
+    point(pointer: Signed) Ask::Point { pointer } => Pointed(Box<PointerView>);
+    /// The pointers of a module.
+    pointers(module: ModuleName) Ask::Pointers { module: Some(module) } => Pointers(Vec<PointerView>);
     /// Every plan, the newest first.
     plans() Ask::Plans => Plans(Vec<PlanView>);
     /// One plan.

@@ -6,6 +6,7 @@ mod damaged;
 mod dev;
 mod faults;
 mod fleet;
+mod freeing;
 mod full_disk;
 mod keys;
 mod killed;

@@ -189,14 +189,25 @@ pub enum Reported {
     },
 }
 
+/// An instance that a machine's failure book holds back, and what holds it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HeldBack {
+    /// The instance.
+    pub instance: String,
+    /// The build that the book holds against it.
+    pub build: String,
+    /// How, in the book's words: `record`, `marker`, `held down`.
+    pub rule: String,
+}
+
 /// Why a machine refused a module of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// Its failure book holds these instances down until a signed word frees them.
     Held {
-        /// The instances.
-        instances: Vec<String>,
+        /// The instances, and what holds each.
+        instances: Vec<HeldBack>,
     },
     /// Another rule refused it.
     Rule {

@@ -22,7 +22,7 @@ use super::rules::{Form, Rules};
 /// each rollback ended is kept and said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "State")]
-pub struct Handling(State);
+pub struct Handling(pub(super) State);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
@@ -30,14 +30,14 @@ pub(super) struct State {
     pub(super) cases: Vec<Case>,
     /// The first case of the present send; all before it are done.
     lot: usize,
-    sending: Sending,
-    step: Step,
+    pub(super) sending: Sending,
+    pub(super) step: Step,
 }
 
 /// How far the present send is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Sending {
+pub(super) enum Sending {
     NotYet,
     Refused,
     Accepted(PuttingBack),

@@ -12,6 +12,7 @@ mod answer;
 mod case;
 mod event;
 mod handling;
+mod late;
 mod need;
 mod not_back;
 mod note;
@@ -20,8 +21,8 @@ mod putting_back;
 mod rules;
 
 pub use answer::{
-    Answer, FailedBuild, KeptVerdict, Likeness, NotAsked, PreviousBuild, Recorded, Refusal, Report,
-    Reported, Sent, Wrote,
+    Answer, FailedBuild, HeldBack, KeptVerdict, Likeness, NotAsked, PreviousBuild, Recorded,
+    Refusal, Report, Reported, Sent, Wrote,
 };
 pub use case::{Ended, FailedModule, Gate, Handled, JudgedGate, ModuleState, Target};
 pub use event::RollbackEvent;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use wire::retry_command;
+
+use super::answer::HeldBack;
 use super::case::Target;
 
 /// Why a previous build was not put back. Kept with the verdict, and always said.
@@ -76,8 +79,8 @@ pub enum StuckWhy {
     },
     /// Its failure book holds these instances down.
     Held {
-        /// The instances.
-        instances: Vec<String>,
+        /// The instances, and what holds each.
+        instances: Vec<HeldBack>,
     },
     /// The previous build fails there too.
     Failed {
@@ -139,23 +142,20 @@ impl NotBack {
     #[must_use]
     pub fn resolve(&self, module: &str) -> Vec<String> {
         let Self::Machines { target, stuck, .. } = self else { return Vec::new() };
-        let held: Vec<&String> = stuck
-            .iter()
-            .flat_map(|stuck| match &stuck.why {
-                StuckWhy::Held { instances } => instances.as_slice(),
-                StuckWhy::Silent
-                | StuckWhy::NotSent
-                | StuckWhy::Other { .. }
-                | StuckWhy::Refused { .. }
-                | StuckWhy::Failed { .. } => &[],
-            })
-            .collect();
+        let held = stuck.iter().flat_map(|stuck| match &stuck.why {
+            StuckWhy::Held { instances } => retries(&stuck.machine, instances),
+            StuckWhy::Silent
+            | StuckWhy::NotSent
+            | StuckWhy::Other { .. }
+            | StuckWhy::Refused { .. }
+            | StuckWhy::Failed { .. } => Vec::new(),
+        });
+        let held: Vec<String> = held.collect();
         if held.is_empty() {
             return Vec::new();
         }
-        let rollback = format!("controller rollback {module}@{}", target.build);
-        let retries = held.iter().map(|held| format!("controller instances retry {held}"));
-        std::iter::once(rollback).chain(retries).collect()
+        let rollback = format!("controller rollback {module} {}", target.build);
+        std::iter::once(rollback).chain(held).collect()
     }
 }
 
@@ -177,10 +177,24 @@ impl StuckWhy {
             Self::NotSent => "was not sent it".to_owned(),
             Self::Other { said } => format!("says \"{said}\""),
             Self::Refused { rule } => format!("refused it ({rule})"),
-            Self::Held { instances } => format!("holds {}", instances.join(", ")),
+            Self::Held { instances } => {
+                let held = instances.iter().map(|it| {
+                    let HeldBack { instance, build, rule } = it;
+                    format!("{instance} ({rule} of build {build})")
+                });
+                format!("holds {}", held.collect::<Vec<_>>().join(", "))
+            }
             Self::Failed { why } => format!("fails with the previous build too ({why})"),
         }
     }
+}
+
+/// One command for each instance and build: a book may name a build twice.
+fn retries(machine: &str, held: &[HeldBack]) -> Vec<String> {
+    let mut commands: Vec<_> =
+        held.iter().map(|it| retry_command(machine, &it.instance, &it.build)).collect();
+    commands.dedup();
+    commands
 }
 
 fn machines_words(back: &[String], stuck: &[Stuck]) -> String {

@@ -23,6 +23,11 @@ impl PuttingBack {
         Self { declarations, reports: BTreeMap::new() }
     }
 
+    /// The number of the declaration that carries it to a machine; none where the machine was not sent it.
+    pub(super) fn declaration(&self, machine: &str) -> Option<u64> {
+        self.declarations.get(machine).copied()
+    }
+
     /// Keeps the reports that are about this send or a later one; the latest declaration's counts,
     /// and of two on the same the one that came last.
     pub(super) fn take(&mut self, reports: Vec<Report>) {

@@ -116,14 +116,30 @@ pub(super) fn set_rollback(
     let mut verdict = verdict.clone();
     if let inventory::End::Failed { rollback } | inventory::End::CannotTell { rollback } =
         &mut verdict.end
-        && let RollbackWord::RollingBack { to } = rollback.word.clone()
+        && let Some(word) = next_word(&rollback.word, record.not_back)
     {
-        rollback.word = match record.not_back {
-            None => RollbackWord::PutBack { to },
-            Some(not_back) => {
-                RollbackWord::NotPutBack { to: Some(to), why: not_back_why(Some(not_back)) }
-            }
-        };
+        rollback.word = word;
         step.put(verdict);
+    }
+}
+
+/// The word that follows: how the rollback ended, or that what was not put back at first was freed and is back. None: there
+/// is nothing more to say.
+fn next_word(before: &RollbackWord, not_back: Option<&NotBack>) -> Option<RollbackWord> {
+    match (before, not_back) {
+        (
+            RollbackWord::RollingBack { to } | RollbackWord::NotPutBack { to: Some(to), .. },
+            None,
+        ) => Some(RollbackWord::PutBack { to: to.clone() }),
+        (RollbackWord::RollingBack { to }, Some(_)) => {
+            let (to, why) = (Some(to.clone()), not_back_why(not_back));
+            Some(RollbackWord::NotPutBack { to, why })
+        }
+        (
+            RollbackWord::NotPutBack { .. }
+            | RollbackWord::PutBack { .. }
+            | RollbackWord::Unchanged,
+            _,
+        ) => None,
     }
 }

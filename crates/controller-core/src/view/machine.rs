@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use inventory::Machine;
+use names::MachineName;
 use wire::{
     ResourceStatement,
     api::{MachineState, MachineView, ResourceView},
@@ -19,16 +20,11 @@ fn view(state: &State, now: DateTime<Utc>, machine: &Machine) -> MachineView {
     let hello = sighting.and_then(|sighting| sighting.hello.as_ref());
     let stated =
         sighting.and_then(|sighting| sighting.statement.as_ref()).map(|stated| &stated.statement);
-    let heard = sighting.and_then(|sighting| sighting.heard);
     let resources = stated.into_iter().flat_map(|statement| &statement.resources);
     MachineView {
         machine: machine.name.clone(),
-        state: match heard {
-            None => MachineState::Unheard,
-            Some(_) if state.is_heard(&machine.name, now) => MachineState::Heard,
-            Some(_) => MachineState::Silent,
-        },
-        heard,
+        state: heard(state, now, &machine.name),
+        heard: sighting.and_then(|sighting| sighting.heard),
         agent: hello.map(|hello| hello.agent.clone()),
         declared: state
             .records
@@ -40,6 +36,15 @@ fn view(state: &State, now: DateTime<Utc>, machine: &Machine) -> MachineView {
             None => hello.and_then(|hello| hello.held.as_ref()).map(|held| held.number),
         },
         resources: resources.map(|stated| resource(state, stated)).collect(),
+    }
+}
+
+/// Whether a machine is heard.
+pub(super) fn heard(state: &State, now: DateTime<Utc>, machine: &MachineName) -> MachineState {
+    match state.sightings.get(machine).and_then(|sighting| sighting.heard) {
+        None => MachineState::Unheard,
+        Some(_) if state.is_heard(machine, now) => MachineState::Heard,
+        Some(_) => MachineState::Silent,
     }
 }
 

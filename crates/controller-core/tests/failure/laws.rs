@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use conditions::{Kind, Resolver, Rollback};
 use controller_core::failure::{
-    FailedBuild, FailedModule, Handled, Handling, Likeness, Need, NotBack, PreviousBuild, Refusal,
-    Reported, Rules, Wrote,
+    FailedBuild, FailedModule, Handled, Handling, HeldBack, Likeness, Need, NotBack, PreviousBuild,
+    Refusal, Reported, Rules, Wrote,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -31,7 +31,11 @@ fn reported() -> impl Strategy<Value = Reported> {
     prop_oneof![
         6 => Just(Reported::Applied),
         1 => Just(Reported::Failed { why: "it exits".to_owned() }),
-        1 => Just(Reported::Refused(Refusal::Held { instances: vec!["one".to_owned()] })),
+        1 => Just(Reported::Refused(Refusal::Held { instances: vec![HeldBack {
+            instance: "one".to_owned(),
+            build: "B2".to_owned(),
+            rule: "held down".to_owned(),
+        }] })),
     ]
 }
 

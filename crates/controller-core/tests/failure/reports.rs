@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use conditions::{Kind, Resolver, Rollback, Severity};
 use controller_core::failure::{
-    Answer, Handling, Need, NotAsked, Refusal, Report, Reported, Rules, Wrote,
+    Answer, Handling, HeldBack, Need, NotAsked, Refusal, Report, Reported, Rules, Wrote,
 };
 
 use crate::world::{NOW, ROLLBACK_ID, Script, World, failed, report, works};
@@ -17,7 +17,12 @@ fn reporting<const N: usize>(reports: [(&str, Option<Reported>); N]) -> (World, 
 }
 
 fn held(instance: &str) -> Reported {
-    Reported::Refused(Refusal::Held { instances: vec![instance.to_owned()] })
+    let held = HeldBack {
+        instance: instance.to_owned(),
+        build: "B2".to_owned(),
+        rule: "held down".to_owned(),
+    };
+    Reported::Refused(Refusal::Held { instances: vec![held] })
 }
 
 fn fails() -> Reported {
@@ -132,8 +137,22 @@ fn what_a_book_holds_waits_for_a_person_with_the_two_commands_that_free_it() -> 
     assert_eq!(condition.resolver, Resolver::Operator);
     assert_eq!(
         condition.resolve,
-        ["controller rollback blog@B1", "controller instances retry blog-1"]
+        ["controller rollback blog B1", "controller instances retry blog-1 --machine a --build B2"]
     );
+    Ok(())
+}
+
+#[test]
+fn two_rules_of_one_build_are_freed_by_one_command() -> Result<(), NotAsked> {
+    let [record, held_down] = ["record", "held down"].map(|rule| HeldBack {
+        instance: "blog-1".to_owned(),
+        build: "B2".to_owned(),
+        rule: rule.to_owned(),
+    });
+    let both = Refusal::Held { instances: vec![record, held_down] };
+    let (mut world, machines) = reporting([("a", Some(Reported::Refused(both)))]);
+    world.handle(vec![failed("blog", &machines)])?;
+    assert_eq!(world.conditions()[0].resolve.len(), 2, "{:?}", world.conditions()[0].resolve);
     Ok(())
 }
 
@@ -192,5 +211,68 @@ fn what_is_true_is_said_though_it_could_not_be_kept() -> Result<(), NotAsked> {
     world.handle(vec![failed("blog", &["a"])])?;
     assert_eq!(world.events()[0].rollback, Rollback::RolledBack);
     assert_eq!(world.verdicts["blog-B2"].rollback, Rollback::RollingBack, "a restart finds it");
+    Ok(())
+}
+
+/// Ends the handling with what these machines report, and answers it with its world.
+fn ended(reports: &[(&'static str, Reported)]) -> Result<(World, Handling), NotAsked> {
+    let said = reports.iter().map(|(machine, said)| ((*machine).to_owned(), said.clone()));
+    let script = Script { reports: said.collect(), ..works(&[]) };
+    let mut world = World::new([("blog", script)]);
+    let machines: Vec<&str> = reports.iter().map(|(machine, _)| *machine).collect();
+    let handling = world.handle(vec![failed("blog", &machines)])?;
+    Ok((world, handling))
+}
+
+fn stuck(handling: &Handling) -> Vec<&str> {
+    handling.stuck().iter().map(|stuck| stuck.machine).collect()
+}
+
+#[test]
+fn a_machine_that_was_freed_after_the_end_is_told_as_put_back() -> Result<(), NotAsked> {
+    let (mut world, mut handling) = ended(&[("a", Reported::Applied), ("b", held("blog-1"))])?;
+    assert_eq!(stuck(&handling), ["b"]);
+    let later = NOW + TimeDelta::minutes(9);
+    assert!(handling.take_late(later, vec![report("blog", "b", 1, Reported::Applied)]));
+    assert_eq!(handling.stuck(), [], "first it is kept and said");
+    world.finish(&mut handling)?;
+    assert_eq!(world.verdicts["blog-B2"].rollback, Rollback::RolledBack);
+    let last = world.events()[1].clone();
+    assert_eq!((last.rollback, last.at), (Rollback::RolledBack, later));
+    assert_eq!(last.rollback_id, ROLLBACK_ID, "it is the same rollback");
+    assert_eq!(world.conditions()[1].kind, Kind::ROLLED_BACK);
+    assert_eq!(world.sends(), 1, "nothing is sent again");
+    assert_eq!(handling.stuck(), []);
+    Ok(())
+}
+
+#[test]
+fn one_of_two_freed_leaves_the_command_for_the_other() -> Result<(), NotAsked> {
+    let (mut world, mut handling) = ended(&[("a", held("blog-1")), ("b", held("blog-1"))])?;
+    assert!(handling.take_late(NOW, vec![report("blog", "a", 1, Reported::Applied)]));
+    world.finish(&mut handling)?;
+    assert_eq!(stuck(&handling), ["b"]);
+    assert_eq!(
+        world.conditions()[1].resolve,
+        ["controller rollback blog B1", "controller instances retry blog-1 --machine b --build B2"]
+    );
+    Ok(())
+}
+
+#[test]
+fn what_is_no_news_is_not_said_again() -> Result<(), NotAsked> {
+    let (_, mut handling) = ended(&[("a", held("blog-1")), ("b", fails())])?;
+    let again = Reported::Failed { why: "it says something else now".to_owned() };
+    let before = handling.clone();
+    for reports in [
+        vec![],
+        vec![report("blog", "a", 1, held("blog-1"))],
+        vec![report("blog", "b", 1, again)],
+        vec![report("blog", "a", 0, Reported::Applied)],
+        vec![report("other", "a", 1, Reported::Applied)],
+    ] {
+        assert!(!handling.take_late(NOW, reports.clone()), "{reports:?}");
+        assert_eq!(handling, before);
+    }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use controller_core::{
-    Asking, Controller, Effect, Plan, PlanState, Reading, Records, Rules, Step, Timeline,
+    Asking, Controller, Effect, Plan, PlanState, Reading, Records, Reply, Rules, Step, Timeline,
 };
 use inventory::{Declaration, Epoch, Instances, Machine, Manifest, Target};
 use names::{BuildId, Commit, Digest, MachineName, ModuleName, PlanId};
@@ -179,10 +179,13 @@ impl Fleet {
         self.ids += 1;
         let fresh = format!("01{:024}", self.ids);
         let asking = Asking { sender: "tester", now: self.now, fresh: &fresh };
-        let (step, answer) = self.core.ask(asking, ask)?;
+        let (step, reply) = self.core.ask(asking, ask)?;
         self.carry_out(&step);
         self.settle();
-        Ok(answer)
+        match reply {
+            Reply::Told(answer) => Ok(*answer),
+            Reply::Machine { machine, .. } => panic!("{machine} is not asked here"),
+        }
     }
 
     /// All machines behave like this with builds of this commit.
@@ -369,6 +372,7 @@ impl Fleet {
             match effect {
                 Effect::Tell(event) => self.told.push((event.kind.clone(), event.summary.clone())),
                 Effect::Send(declaration) => replies.extend(self.deliver(declaration)),
+                Effect::Hand(handing) => panic!("{} is handed nothing here", handing.machine),
             }
         }
         self.action()?;

@@ -11,6 +11,7 @@ mod assigned;
 mod clocks;
 mod ended;
 mod fleet;
+mod held;
 mod kept;
 mod killed;
 mod laws;

@@ -7,7 +7,8 @@ use inventory::DeclarationNumber;
 use names::{BuildId, Commit, InstanceName, MachineName, ModuleName, PlanId, ResourceName};
 use serde::{Deserialize, Serialize};
 
-use crate::statement::ResourceState;
+use super::held::{InstanceView, PointerView};
+use crate::{book::BookStatus, statement::ResourceState, word::WordReply};
 
 /// What the controller answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,16 @@ pub enum Answer {
     Registered(Registered),
     /// The plan is kept, or told.
     Released(Box<Released>),
+    /// Instances, by machine, module and name.
+    Instances(Vec<InstanceView>),
+    /// What a machine's failure book holds.
+    Book(Box<BookStatus>),
+    /// What a machine says to a signed word.
+    Said(WordReply),
+    /// The pointer is kept, and on its way to the machines.
+    Pointed(Box<PointerView>),
+    /// The pointers that are kept.
+    Pointers(Vec<PointerView>),
     /// It is done; what was done, in a sentence.
     Done(String),
     /// It is not done.
@@ -61,6 +72,8 @@ pub enum RefusalKind {
     Usage,
     /// It is not known to be written down, so nothing follows from it.
     NotKept,
+    /// The machine that would have to answer does not.
+    Silent,
 }
 
 /// A kept build.

@@ -6,6 +6,9 @@ use inventory::{Artifact, Instances, Manifest, Target};
 use names::{BuildId, Commit, Digest, IdError, MachineName, ModuleName, NameError, PlanId};
 use serde::{Deserialize, Serialize};
 
+use super::held::Question;
+use crate::signed::Signed;
+
 /// What a person or a pipeline asks of the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
@@ -71,6 +74,30 @@ pub enum Ask {
     Push {
         /// Which.
         machine: MachineName,
+    },
+    /// Every instance, and what holds it.
+    Instances {
+        /// Of this module only.
+        module: Option<ModuleName>,
+        /// On this machine only.
+        machine: Option<MachineName>,
+    },
+    /// Something that only a machine can answer.
+    OfMachine {
+        /// Which.
+        machine: MachineName,
+        /// What.
+        question: Question,
+    },
+    /// Keep this signed [`Pointer`](crate::signed::Pointer), and hand it to every machine of its module.
+    Point {
+        /// The pointer.
+        pointer: Signed,
+    },
+    /// The pointers that are kept, and who has them.
+    Pointers {
+        /// Of this module only.
+        module: Option<ModuleName>,
     },
 }
 

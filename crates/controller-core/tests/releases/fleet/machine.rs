@@ -6,9 +6,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use inventory::{Declaration, DeclaredModule};
 use names::{BuildId, ExecutionId, InstanceName, MachineName, ModuleName};
 use wire::{
-    BootId, BuildsKept, DeclareReply, EngineNonce, Held, Hello, ModuleOutcome, ModuleReport,
-    RefusedDeclaration, Report, ReportReply, ResourceState, ResourceStatement, Statement, Trouble,
-    TroubleKind, UnableBecause,
+    BootId, BuildsKept, DeclareReply, EngineNonce, Held, HeldBy, HeldInstance, Hello,
+    ModuleOutcome, ModuleReport, RefusedDeclaration, Report, ReportReply, ResourceState,
+    ResourceStatement, Statement, Trouble, TroubleKind, UnableBecause,
 };
 
 /// How many seconds lie between two hellos.
@@ -48,6 +48,8 @@ pub(crate) struct SimMachine {
     /// Builds on its disk.
     installed: BTreeSet<BuildId>,
     scripts: BTreeMap<String, Behaviour>,
+    /// What its failure book holds, by the commit that is refused for it.
+    book: BTreeMap<String, HeldInstance>,
     /// Whether it is on and reachable.
     pub(crate) on: bool,
     /// Whether its statements get through.
@@ -84,6 +86,7 @@ impl SimMachine {
             runs: BTreeMap::new(),
             installed: BTreeSet::new(),
             scripts: BTreeMap::new(),
+            book: BTreeMap::new(),
             on: true,
             states: true,
             troubles: Vec::new(),
@@ -102,6 +105,28 @@ impl SimMachine {
 
     pub(crate) fn script(&mut self, commit: &str, behaviour: Behaviour) {
         self.scripts.insert(commit.to_owned(), behaviour);
+    }
+
+    /// Its failure book holds `blog-1` for what this build did, and builds of this commit are refused for that.
+    pub(crate) fn holds(&mut self, commit: &str, by: &BuildId, rule: HeldBy) {
+        let held = HeldInstance {
+            instance: "blog-1".parse().unwrap(),
+            account: Default::default(),
+            module: "blog".parse().unwrap(),
+            build: by.clone(),
+            rule,
+            since: None,
+            mode: None,
+            reason: None,
+            generation: None,
+            book: "65a6b958f8fc0329e3503992f3e40e10".parse().unwrap(),
+        };
+        self.book.insert(commit.to_owned(), held);
+    }
+
+    /// Somebody frees all that it holds.
+    pub(crate) fn is_freed(&mut self) {
+        self.book.clear();
     }
 
     /// From now on it states this of itself.
@@ -213,6 +238,13 @@ impl SimMachine {
         self.runs.retain(|module, _| held.modules.contains_key(module));
         for (name, module) in held.modules {
             if self.settled(&name, &module).is_some() || self.obstacle(&module).is_some() {
+                continue;
+            }
+            if let Some(held) = self.book.get(module.commit.as_str()) {
+                // What was held down was stopped before.
+                if held.rule == HeldBy::HeldDown {
+                    self.runs.remove(&name);
+                }
                 continue;
             }
             match self.behaviour(&module) {
@@ -331,7 +363,11 @@ impl SimMachine {
         }
         let modules = held.modules.iter().map(|(name, module)| {
             let runs = self.settled(name, module);
+            let held = self.book.get(module.commit.as_str());
             let outcome = match runs.map(|runs| self.state(now, runs)) {
+                None if let Some(held) = held => {
+                    ModuleOutcome::Refused { rule: format!("{} is held", held.instance) }
+                }
                 None => {
                     let (because, why) = self.obstacle(module).unwrap();
                     ModuleOutcome::Unable { because, why }
@@ -346,8 +382,8 @@ impl SimMachine {
                 module.instances.keys().map(move |it| (it.clone(), execution(runs)))
             });
             let build = Some(module.build.clone());
-            let report =
-                ModuleReport { build, executions: executions.collect(), held: None, outcome };
+            let held = Some(self.book.values().cloned().collect());
+            let report = ModuleReport { build, executions: executions.collect(), held, outcome };
             (name.clone(), report)
         });
         let modules = modules.collect();
