@@ -5,18 +5,19 @@
 //! that it has served is *moved to*: nothing is written of it. What is *unable* before the old one is touched leaves it
 //! running, and is tried again by itself. So does a disk that gives trouble.
 //!
-//! `stage.rs` says how far it is; `aiming.rs` leads up to a build that could begin; `attempting.rs` tries one; what runs and
+//! `stage.rs` says how far it is, `standing.rs` how that looks from outside; `aiming.rs` leads up to a build that could begin; `attempting.rs` tries one; what runs and
 //! what becomes of it is here.
 
 mod aiming;
 mod attempting;
 mod stage;
+mod standing;
 
 use core::time::Duration;
 
 use chrono::{DateTime, Utc};
 use names::{BuildId, ExecutionId, ResourceName};
-use wire::{ModuleOutcome, ResourceState, UnableBecause};
+use wire::{ModuleOutcome, UnableBecause};
 
 use crate::draws::RunId;
 use crate::errands::{Errand, Serves};
@@ -152,42 +153,6 @@ impl Instance {
         self.leaving.is_empty() && matches!(self.stage, Stage::Settled | Stage::Waiting(_))
     }
 
-    /// What it is on its way to; where nothing serves, what it should run.
-    pub(crate) fn bound_for(&self) -> Option<&Placement> {
-        match self.stage {
-            Stage::Settled | Stage::Waiting(_) | Stage::Ended if self.serving.is_some() => None,
-            Stage::Settled
-            | Stage::Waiting(_)
-            | Stage::Ended
-            | Stage::Found
-            | Stage::Installing { .. }
-            | Stage::Verifying { .. }
-            | Stage::Queued { .. }
-            | Stage::Announcing { .. }
-            | Stage::Clearing { .. }
-            | Stage::Trying(_)
-            | Stage::Concluding { .. } => self.wanted.as_ref(),
-        }
-    }
-
-    /// Whether something is on its way to serve where nothing does.
-    pub(crate) fn is_coming(&self) -> bool {
-        if let Some(serving) = &self.serving {
-            return !serving.is_given_up();
-        }
-        match &self.stage {
-            Stage::Settled | Stage::Waiting(_) | Stage::Ended => false,
-            Stage::Found
-            | Stage::Installing { .. }
-            | Stage::Verifying { .. }
-            | Stage::Queued { .. }
-            | Stage::Announcing { .. }
-            | Stage::Clearing { .. }
-            | Stage::Trying(_)
-            | Stage::Concluding { .. } => self.wanted.is_some(),
-        }
-    }
-
     /// Whether an agent that ended now would leave it in the middle: what it tries would be condemned unseen, or nothing
     /// would run.
     pub(crate) fn is_in_the_middle(&self) -> bool {
@@ -232,34 +197,6 @@ impl Instance {
     /// Whether a build is being tried here.
     pub(crate) fn is_trying(&self) -> bool {
         self.stage.attempt().is_some()
-    }
-
-    /// How a resource stands that is wanted and has never been asked to start.
-    pub(crate) fn before_start(&self) -> (ResourceState, Option<&str>) {
-        match &self.stage {
-            Stage::Waiting(Unable { obstacle, .. }) => {
-                (ResourceState::Unhealthy, Some(&obstacle.why))
-            }
-            Stage::Installing { .. } => {
-                (ResourceState::Starting, Some("its build is being installed"))
-            }
-            Stage::Queued { .. } => {
-                (ResourceState::Starting, Some("its build is tried on another instance first"))
-            }
-            Stage::Settled => match &self.outcome {
-                Some(ModuleOutcome::Refused { rule }) => (ResourceState::Failed, Some(rule)),
-                Some(ModuleOutcome::Failed { why, .. }) => (ResourceState::Failed, Some(why)),
-                Some(ModuleOutcome::Unable { why, .. }) => (ResourceState::Failed, Some(why)),
-                Some(ModuleOutcome::Applied) | None => (ResourceState::Starting, None),
-            },
-            Stage::Found
-            | Stage::Verifying { .. }
-            | Stage::Announcing { .. }
-            | Stage::Clearing { .. }
-            | Stage::Trying(_)
-            | Stage::Concluding { .. } => (ResourceState::Starting, None),
-            Stage::Ended => (ResourceState::Stopped, None),
-        }
     }
 
     /// When it next wants a turn.

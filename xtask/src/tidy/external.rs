@@ -187,7 +187,8 @@ const IMPURE_DIRECT: &[(Layer, &[External])] = &[
 ];
 
 /// What tests may bring besides, with any features: they are in nothing that we ship.
-const TESTS: &[&str] = &["flate2", "proptest", "serde_json", "sha2", "tar", "tempfile", "tokio"];
+const TESTS: &[&str] =
+    &["ed25519-dalek", "flate2", "proptest", "serde_json", "sha2", "tar", "tempfile", "tokio"];
 
 /// Looks at what each crate declares, and at what each pure crate brings along.
 pub(super) fn rule(tree: &Tree) -> Vec<Finding> {

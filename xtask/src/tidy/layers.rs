@@ -109,7 +109,7 @@ const CRATES: &[Crate] = &[
         "agent-shell",
         Layer::Shell,
         Library::Std,
-        &["names", "inventory", "wire", "agent-core", "bus", "store", "host"],
+        &["names", "failure-book", "inventory", "wire", "agent-core", "bus", "store", "host"],
     ),
     row("terminal", Layer::Surface, Library::Std, &["wire"]),
     row(

@@ -102,10 +102,14 @@ impl Instance {
             },
             // The agent that tried it ended before it was said.
             Rule::Record { why, is_this: true, .. } => trial::failed(&self.place, why.clone()),
-            Rule::Record { .. }
-            | Rule::HeldDown { .. }
-            | Rule::Marker { .. }
-            | Rule::Unreadable { .. } => ModuleOutcome::Refused { rule: rule.words(&self.place.1) },
+            // What cannot be read says nothing of any build either.
+            Rule::Unreadable { .. } => ModuleOutcome::Unable {
+                because: UnableBecause::Book,
+                why: rule.words(&self.place.1),
+            },
+            Rule::Record { .. } | Rule::HeldDown { .. } | Rule::Marker { .. } => {
+                ModuleOutcome::Refused { rule: rule.words(&self.place.1) }
+            }
         });
     }
 

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::begun::address_of;
+pub(crate) use crate::begun::{opened, start};
 use crate::brief::{brief, brief_row};
 pub(crate) use crate::composed::{
     A, B, C, WEB, declaration, fragile, hold, in_turn, module, with_environment,
 };
 use agent_core::{
-    Action, Adopted, Agent, AskId, CheckId, Config, Decision, Event, FoundBook, Incarnation, Kept,
-    Now, Obstacle, RunId, Start, ToLand, VerificationId,
+    Action, Adopted, Agent, AskId, CheckId, Decision, Event, FoundBook, Kept, Now, Obstacle, RunId,
+    Start, ToLand, VerificationId,
 };
 use chrono::{DateTime, TimeDelta};
-use failure_book::{Book, BookId, Row, RowChange, RowKey, Rules, Step};
+use failure_book::{Row, RowChange, RowKey, Step};
 use inventory::Declaration;
 use wire::route::Table;
 use wire::{
@@ -486,37 +488,6 @@ impl Bench {
 }
 
 /// The failure book of what is kept of it.
-/// Each process has a port of its own, the first 20001.
-fn address_of(process: &ProcessIdentity) -> SocketAddr {
-    let port = 20_000 + u16::try_from(process.pid - 100).unwrap();
-    SocketAddr::from(([127, 0, 0, 1], port))
-}
-
-pub(crate) fn opened(book: Option<failure_book::Kept>, now: Now) -> FoundBook {
-    let drawn = u128::from(now.monotonic.as_secs()).to_be_bytes();
-    let fresh = || Ok::<_, std::convert::Infallible>(BookId::from_random(drawn));
-    let Ok(book) = Book::open(book, now.wall, fresh, Rules::default());
-    FoundBook::Open(Box::new(book))
-}
-
-pub(crate) fn start(
-    incarnation: u64,
-    kept: Option<Kept>,
-    book: FoundBook,
-    found: Vec<Adopted>,
-    now: Now,
-) -> (Agent, Decision) {
-    let config = Config {
-        machine: "box-1".parse().unwrap(),
-        agent: "1".to_owned(),
-        statement_every: Duration::from_secs(5),
-        trusted: crate::operator::trusted(),
-        hello_every: Duration::from_secs(30),
-    };
-    let boot = BootId("boot".to_owned());
-    Agent::new(config, boot, Incarnation(incarnation), kept, book, found, now)
-}
-
 pub(crate) fn obstacle(because: UnableBecause) -> Obstacle {
     Obstacle { because, why: "in the way".to_owned() }
 }

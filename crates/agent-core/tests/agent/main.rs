@@ -3,6 +3,7 @@
 
 mod adoption;
 mod attempts;
+mod begun;
 mod bench;
 mod brief;
 mod cohorts;
