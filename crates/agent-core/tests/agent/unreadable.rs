@@ -8,11 +8,13 @@ fn unreadable(bench: &mut Bench) {
     bench.unreadable = Some("a row is damaged".to_owned());
 }
 
-/// Why the only module is not as declared.
+/// Why the only module is not as declared: it is no evidence against the build.
 fn why(bench: &Bench) -> String {
     match &bench.reports().last().unwrap().modules.values().next().unwrap().outcome {
-        ModuleOutcome::Unable { why, .. } | ModuleOutcome::Refused { rule: why } => why.clone(),
-        other @ (ModuleOutcome::Applied | ModuleOutcome::Failed { .. }) => format!("{other:?}"),
+        ModuleOutcome::Unable { why, .. } => why.clone(),
+        other @ (ModuleOutcome::Applied
+        | ModuleOutcome::Refused { .. }
+        | ModuleOutcome::Failed { .. }) => format!("{other:?}"),
     }
 }
 
