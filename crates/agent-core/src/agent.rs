@@ -354,7 +354,8 @@ impl Agent {
         }
         let rows = statement::rows(&self.instances);
         if let Some(sequence) = self.stating.state(&rows, &turn) {
-            let troubles = turn.troubles.found().to_vec();
+            let mut troubles = turn.troubles.found().to_vec();
+            troubles.extend(turn.book.trouble());
             turn.actions.push(Action::State(Statement {
                 machine: self.config.machine.clone(),
                 boot: self.boot.clone(),

@@ -7,7 +7,9 @@ use failure_book::{App, Book, Build, Host, Record};
 use inventory::{DeclaredModule, Swap};
 use names::{BuildId, InstanceName, ModuleName};
 use wire::signed::Floors;
+use wire::{Trouble, TroubleKind};
 
+use crate::excerpt::excerpt;
 use crate::placement::{Place, Placement};
 use crate::served::{self, Served};
 
@@ -88,6 +90,17 @@ impl FoundBook {
         match self {
             Self::Open(book) => Some(book),
             Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// What is stated of a book that cannot be read: it is a file of the machine's that is damaged.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Open(_) => None,
+            Self::Unreadable { why } => {
+                let why = format!("the failure book cannot be read, and no build is tried: {why}");
+                Some(Trouble { kind: TroubleKind::FileDamaged, why: excerpt(&why) })
+            }
         }
     }
 

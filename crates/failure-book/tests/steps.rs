@@ -260,3 +260,27 @@ fn a_marker_of_another_app_is_not_freed_with_a_host() -> Outcome {
     assert!(book.hold_ran_on(&host()?).is_some());
     Ok(())
 }
+
+#[test]
+fn a_host_that_one_thing_holds_is_freed_of_that_and_older_grants_count_no_more() -> Outcome {
+    let other = Host::new("h2")?;
+    for is_marker in [false, true] {
+        let mut book = saved()?;
+        // Something else of the app, whose generation tells whether it moved.
+        drop(book.record(Failure { host: other.clone(), ..failure("b9")? }, now()));
+        if is_marker {
+            drop(book.retry_host(&build("b9")?, &host()?));
+            let ran = HoldRan { build: build("b3")?, exec: None, at: Some(now()) };
+            drop(book.mark_hold_ran(&host()?, ran, now()));
+        }
+        let (_, then) = landing(book.save_if_dirty())?;
+        let Answer { .. } = book.landed(then, Landing::Landed);
+        let before = book.published_generation(&build("b9")?, &other);
+        let (_, then) = landing(book.free_host(&build("b9")?.app(), &host()?))?;
+        assert_eq!(book.landed(then, Landing::Landed).value, Cleared::Yes, "{is_marker}");
+        assert!(!book.blocks(&build("b9")?, &host()?, Served::NotYet));
+        assert_eq!(book.hold_ran_on(&host()?), None);
+        assert!(book.published_generation(&build("b9")?, &other) > before, "{is_marker}");
+    }
+    Ok(())
+}

@@ -27,6 +27,10 @@ fn what_runs_goes_on_whatever_it_is() {
         bench.restart_with(vec![found.clone()]);
         assert_eq!(bench.told(), ["report 1: blog applied"]);
         assert_eq!(bench.row().process, Some(found.process));
+        let [trouble] = &bench.newest_statement().troubles[..] else {
+            unreachable!("it is stated")
+        };
+        assert!(trouble.why.ends_with("no build is tried: a row is damaged"), "{trouble:?}");
         bench.exited(found.run, "exit status 3");
         bench.pass(2_000);
         assert_eq!(bench.told(), ["start blog-1 of blog A"]);
