@@ -252,7 +252,7 @@ pub(crate) struct Run {
     /// What becomes of what runs at the end, whatever the config says
     #[arg(long, hide = true, value_enum)]
     pub(crate) at_stop: Option<AtStop>,
-    /// End as if killed when the standard input ends
+    /// End when the standard input does, and leave what runs
     #[arg(long, hide = true)]
     pub(crate) tether: bool,
 }
